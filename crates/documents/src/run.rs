@@ -22,6 +22,7 @@ pub use asked::{Arrivals, Asked, Course, Model, Protocol, Users, Work};
 pub use page::Reported;
 pub use repeated::repeated;
 pub use words::pacing;
+pub(crate) use words::tone;
 
 use crate::watched;
 use measure::{Measurement, Watched};

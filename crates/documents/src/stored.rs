@@ -10,7 +10,9 @@ mod words;
 pub use page::NothingMeasured;
 pub use table::table;
 
+use crate::find::Kept;
 use measure::{Parts, Recorded, Series};
+use report::Tone;
 use serde_json::Value as Json;
 use std::time::Duration;
 use table::bound;
@@ -92,6 +94,20 @@ impl Run {
             Some(recorded) if self.done => recorded.verdict.name(),
             _ => self.state,
         }
+    }
+
+    /// How the verdict strikes the eye.
+    fn tone(&self) -> Tone {
+        match &self.recorded {
+            Some(recorded) if self.done => crate::run::tone(recorded.verdict),
+            _ if self.done => Tone::Plain,
+            _ => Tone::Busy,
+        }
+    }
+
+    /// What it found, where it is a search that has ended.
+    pub fn search(&self) -> Option<Kept> {
+        Kept::of(self.result.as_deref().filter(|_| self.command == "find")?)
     }
 }
 

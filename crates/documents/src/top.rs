@@ -6,5 +6,5 @@ mod sections;
 
 pub use history::History;
 pub use plain::text;
-pub use sections::{Cell, Section, Tone, sections, summary};
+pub use sections::{Cell, Section, sections, summary};
 pub(crate) use sections::{bound_of, for_so_long, millis, now_of, percent};

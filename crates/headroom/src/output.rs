@@ -2,8 +2,10 @@
 
 use crate::exit::Exit;
 use crate::live;
+use report::Terminal;
 use std::error::Error;
 use std::io::{IsTerminal, Write, stderr, stdout};
+use std::os::fd::AsFd;
 
 /// Prints the result of a command that is done.
 pub fn print(text: &str) -> Exit {
@@ -51,15 +53,28 @@ pub fn tell(text: &str) {
     live::heard(stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()));
 }
 
+/// Says what goes on now, in the place of the last such line: cut at the width of the terminal, as a line that the
+/// terminal breaks cannot be cleared.
+pub fn tell_now(text: &str) {
+    let width = terminal_of(stderr()).width.saturating_sub(1);
+    let line: String = text.chars().take(width).collect();
+    tell(&format!("\r\x1b[K{line}"));
+}
+
 /// All problems of a file: with excerpts on a terminal, otherwise one per line.
 pub fn problems(problems: &fields::Problems) -> String {
     if stderr().is_terminal() { problems.graphical() } else { problems.plain() }
 }
 
-/// How wide a table may be: the terminal's width, and no bound where the output goes elsewhere.
-pub fn width() -> usize {
-    match terminal_size::terminal_size() {
-        Some((width, _)) if stdout().is_terminal() => usize::from(width.0),
-        _ => usize::MAX,
+/// What the result is written for: the terminal, or a pipe or a file.
+pub fn terminal() -> Terminal {
+    terminal_of(stdout())
+}
+
+/// What a stream is written for: the terminal, or a pipe or a file.
+pub fn terminal_of(stream: impl AsFd) -> Terminal {
+    match terminal_size::terminal_size_of(stream) {
+        Some((width, _)) => Terminal { width: usize::from(width.0), colours: live::with_colours() },
+        None => Terminal::PIPE,
     }
 }

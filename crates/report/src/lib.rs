@@ -11,6 +11,7 @@
 
 pub mod csv;
 mod fleet;
+mod fold;
 mod hdr;
 pub mod hgrm;
 pub mod hlog;
@@ -25,16 +26,19 @@ mod sample;
 mod scale;
 mod svg;
 mod table;
+mod terminal;
 mod timeline;
 mod trials;
 mod words;
 
 pub use fleet::{FleetMinute, Highest, fleet};
+pub use fold::fold;
 pub use html::{Chart, Notice, Report, Section, Share, html};
 pub use load_curve::{LoadCurve, Point, load_curve};
 pub use quantile_curve::quantile_curve;
 pub use svg::Drawing;
 pub use table::{Align, Table, text};
+pub use terminal::{Terminal, Tone};
 pub use timeline::{Mark, Phase, Timeline, load_over_time, points_are_joined, rates, response_times};
 pub use trials::{Band, TrialPoint, Trials, trials};
 pub use words::{grouped, quantile, rate, time};

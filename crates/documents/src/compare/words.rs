@@ -1,28 +1,28 @@
 //! A comparison for people.
 
 use super::{Compared, Side};
-use crate::words::wrapped;
+use crate::words::paragraph;
 use measure::{
     Basis, Difference, Finding, Interval, LEAST_FREEDOM_OF_HISTORY, LEAST_OF_TWO_RUNS, Quantity, Row,
 };
-use report::{Align, Table, rate, text};
+use report::{Align, Table, Terminal, Tone, fold, rate, text};
 use std::time::Duration;
 use units::{Rate, show_duration};
 
 impl Compared {
-    /// The comparison as a text for a terminal of `width` columns.
-    pub fn text(&self, width: usize) -> String {
+    /// The comparison as a text for a terminal.
+    pub fn text(&self, terminal: Terminal) -> String {
         let mut blocks = vec![self.heading()];
         if !self.differs.is_empty() {
-            blocks.push(text(&self.circumstances(), width));
+            blocks.push(text(&self.circumstances(), terminal));
         }
-        blocks.push(text(&self.findings(), usize::MAX));
+        blocks.push(text(&self.findings(), terminal));
         if self.comparison.shows_nothing() {
             blocks.push("no difference shown in any number\n".to_owned());
         }
-        blocks.push(wrapped(&self.basis()).join("\n") + "\n");
+        blocks.push(paragraph(&self.basis(), terminal));
         for warning in &self.warnings {
-            blocks.push(wrapped(&format!("warning: {warning}")).join("\n         ") + "\n");
+            blocks.push(warned(warning, terminal));
         }
         blocks.join("\n")
     }
@@ -114,7 +114,15 @@ impl Compared {
                     cells.extend(["-", "-", "-"].map(str::to_owned).into_iter().chain([refusal.to_string()]))
                 }
             }
+            let column = cells.len() - 1;
             table.row(cells);
+            if let Ok(difference) = &row.difference {
+                match difference.finding {
+                    Finding::Better => table.stress(column, Tone::Good),
+                    Finding::Worse => table.stress(column, Tone::Bad),
+                    Finding::NoDifferenceShown => {}
+                }
+            }
         }
         table
     }
@@ -143,6 +151,11 @@ impl Compared {
     fn verb(&self) -> &'static str {
         if self.b.count() == 1 { "is" } else { "are" }
     }
+}
+
+fn warned(warning: &str, terminal: Terminal) -> String {
+    let lines = fold(warning, terminal.prose().saturating_sub("warning: ".len()));
+    format!("{} {}\n", terminal.paint(Tone::Busy, "warning:"), lines.join("\n         "))
 }
 
 /// How a quantity is shown.

@@ -3,7 +3,7 @@
 use super::measured::Measured;
 use super::reasons::{self, Reason};
 use crate::top::{bound_of, for_so_long, millis, now_of, percent};
-use crate::words::wrapped_to;
+use report::fold;
 use status::reason::request;
 use status::{Limit, LimitKind, Policy, Pool, Provenance, Route, ServiceLevel, ShedAnswer, Status, metric};
 use std::fmt::Write;
@@ -449,7 +449,7 @@ impl Block {
     }
 
     fn line(&mut self, name: &str, text: &str) {
-        for (index, line) in wrapped_to(text, WIDTH).iter().enumerate() {
+        for (index, line) in fold(text, WIDTH).iter().enumerate() {
             let name = if index == 0 { name } else { "" };
             let _ = writeln!(self.0, "  {name:<20} {line}");
         }

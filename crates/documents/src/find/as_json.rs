@@ -1,9 +1,11 @@
 //! The result of a search as JSON: the names that scripts depend on. The schema is [`super::SCHEMA`].
 
-use super::outcome::{Ended, Outcome, Proof, Tried};
+use super::outcome::{Ended, Outcome, Proof};
 use super::peak::Peak;
 use super::scaling::{self, ScalingDocument};
-use crate::words::millis;
+use super::trials::TrialRow;
+use super::words::{Gateway, rows};
+use crate::words::{Row, millis, number};
 use control::concurrency::Adaptive;
 use control::search::closed_loop::{Knee, Measured};
 use control::search::limits::Limits;
@@ -21,6 +23,7 @@ struct Document<'a> {
     target: &'a str,
     run: Option<&'a str>,
     date: &'a str,
+    summary: Vec<Row>,
     slo: Vec<String>,
     ended: &'static str,
     found: &'static str,
@@ -36,7 +39,7 @@ struct Document<'a> {
     peak: Option<PeakDocument>,
     gateway: Option<GatewayDocument>,
     closed_loop: Vec<StepDocument>,
-    trials: Vec<TrialDocument>,
+    trials: Vec<TrialRow>,
     elapsed_s: f64,
     time_limit_s: f64,
 }
@@ -136,26 +139,15 @@ struct PriorDocument {
     response_time_ms: f64,
 }
 
-#[derive(Debug, Serialize)]
-struct TrialDocument {
-    rate: f64,
-    purpose: String,
-    verdict: &'static str,
-    reason: String,
-    ran_s: f64,
-    achieved_per_second: f64,
-    p50_ms: Option<f64>,
-    p95_ms: Option<f64>,
-}
-
-/// The whole result. `written` is the gateway file.
-pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
+/// The whole result. `file` is what became of the gateway file.
+pub fn json(outcome: &Outcome, file: Gateway) -> Json {
     let knee = outcome.knee.as_ref();
     let document = Document {
         version: status::version(),
         target: &outcome.target,
         run: outcome.run.as_deref(),
         date: &outcome.date,
+        summary: rows(outcome, file).into_rows(),
         slo: outcome.goal.conditions().iter().map(ToString::to_string).collect(),
         ended: ended(outcome.ended),
         found: found(&outcome.found),
@@ -172,9 +164,9 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
         knee: knee.map(KneeDocument::of),
         overload: outcome.proof.as_ref().map(Overload::of),
         peak: outcome.peak.map(|peak| PeakDocument::of(peak, outcome.low())),
-        gateway: written.map(|(path, limits)| GatewayDocument::of(outcome, path, &limits)),
+        gateway: file.written().map(|(path, limits)| GatewayDocument::of(outcome, path, &limits)),
         closed_loop: knee.map_or(Vec::new(), |knee| knee.steps.iter().map(StepDocument::of).collect()),
-        trials: outcome.trials.iter().map(TrialDocument::of).collect(),
+        trials: outcome.trials.iter().map(TrialRow::of).collect(),
         elapsed_s: outcome.elapsed.as_secs_f64(),
         time_limit_s: outcome.time_limit.as_secs_f64(),
     };
@@ -307,33 +299,4 @@ impl AdaptiveDocument {
             }),
         }
     }
-}
-
-impl TrialDocument {
-    fn of(tried: &Tried) -> Self {
-        let outcome = &tried.outcome;
-        let verdict = match () {
-            () if outcome.is_good() => "good",
-            () if outcome.is_bad() => "bad",
-            () => "disturbed",
-        };
-        TrialDocument {
-            rate: number(outcome.trial.rate),
-            purpose: outcome.trial.purpose.to_string(),
-            verdict,
-            reason: match &tried.disturbed_by {
-                Some(what) => format!("disturbed: {what}"),
-                None => outcome.verdict.to_string(),
-            },
-            ran_s: outcome.ran.as_secs_f64(),
-            achieved_per_second: number(tried.achieved),
-            p50_ms: tried.p50.map(millis),
-            p95_ms: tried.p95.map(millis),
-        }
-    }
-}
-
-/// Requests a second with three decimals: more is noise.
-fn number(rate: Rate) -> f64 {
-    (rate.per_second() * 1e3).round() / 1e3
 }

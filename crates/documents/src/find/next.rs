@@ -17,9 +17,16 @@ pub enum Next<'a> {
 
 /// The next sensible command after a search that wrote `written`.
 pub fn next<'a>(outcome: &Outcome, written: Option<&'a Path>) -> Next<'a> {
-    match (written, outcome.low()) {
-        (Some(path), _) => Next::Gateway(path),
-        (None, Some(low)) => Next::Hold(low),
-        (None, None) => Next::Measure,
+    Next::of(written, outcome.low())
+}
+
+impl<'a> Next<'a> {
+    /// After a search that wrote a file or not, and verified a rate or not.
+    pub(super) fn of(written: Option<&'a Path>, low: Option<Rate>) -> Self {
+        match (written, low) {
+            (Some(path), _) => Next::Gateway(path),
+            (None, Some(low)) => Next::Hold(low),
+            (None, None) => Next::Measure,
+        }
     }
 }

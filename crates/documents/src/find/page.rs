@@ -2,26 +2,28 @@
 
 use super::outcome::{Ended, Outcome, Tried};
 use super::scaling;
-use super::words::{confidence, sustained};
+use super::trials::{TrialRow, table};
+use super::words::{Gateway, confidence, summary, sustained};
 use control::search::closed_loop::Knee;
 use control::search::{Condition, Found};
 use report::{
-    Align, Band, Chart, LoadCurve, Notice, Point, Report, Section, Table, TrialPoint, Trials, html,
-    load_curve, rate, trials,
+    Band, Chart, LoadCurve, Notice, Point, Report, Section, Terminal, TrialPoint, Trials, html, load_curve,
+    rate, trials,
 };
 use std::time::Duration;
 use units::show_duration;
 
-/// The page. `summary` is what the terminal says.
-pub fn page(outcome: &Outcome, summary: &str) -> String {
+/// The page. `file` is what became of the gateway file.
+pub fn page(outcome: &Outcome, file: Gateway) -> String {
     let mut sections = notices(outcome);
     sections.push(Section::Figures(figures(outcome)));
     sections.push(trial_chart(outcome));
     sections.extend(outcome.knee.as_ref().map(closed_loop));
+    let rows: Vec<TrialRow> = outcome.trials.iter().map(TrialRow::of).collect();
     sections.push(Section::Heading("Trials".to_owned()));
-    sections.push(Section::Table(table(outcome)));
+    sections.push(Section::Table(table(&rows)));
     sections.push(Section::Heading("Summary".to_owned()));
-    sections.push(Section::Code(summary.to_owned()));
+    sections.push(Section::Code(summary(outcome, file, Terminal::of_width(PAGE))));
     sections.push(Section::Text(format!("headroom {}", status::version())));
     html(&Report {
         title: format!("Sustainable rate of {}", outcome.target),
@@ -32,7 +34,7 @@ pub fn page(outcome: &Outcome, summary: &str) -> String {
 
 fn notices(outcome: &Outcome) -> Vec<Section> {
     let kind = if outcome.low().is_some() { Notice::Good } else { Notice::Bad };
-    let mut notices = vec![Section::Notice(kind, format!("Sustainable rate: {}", sustained(outcome)))];
+    let mut notices = vec![Section::Notice(kind, format!("Sustainable rate: {}", sustained(outcome).0))];
     let unfinished = match outcome.ended {
         Ended::Done => None,
         Ended::Interrupted => Some("The search was interrupted; these are the results so far."),
@@ -164,34 +166,9 @@ fn closed_loop(knee: &Knee) -> Section {
     })
 }
 
-fn table(outcome: &Outcome) -> Table {
-    let mut table = Table::new(&[
-        ("offered", Align::Right),
-        ("achieved", Align::Right),
-        ("duration", Align::Right),
-        ("purpose", Align::Left),
-        ("verdict", Align::Left),
-        ("p50", Align::Right),
-        ("p95", Align::Right),
-    ]);
-    for tried in &outcome.trials {
-        let outcome = &tried.outcome;
-        table.row([
-            rate(outcome.trial.rate),
-            rate(tried.achieved),
-            show_duration(outcome.ran).to_string(),
-            outcome.trial.purpose.to_string(),
-            match &tried.disturbed_by {
-                Some(what) => format!("disturbed: {what}"),
-                None => outcome.verdict.to_string(),
-            },
-            time(tried.p50),
-            time(tried.p95),
-        ]);
-    }
-    table
-}
-
 fn time(time: Option<Duration>) -> String {
     time.map_or("-".to_owned(), |time| show_duration(time).to_string())
 }
+
+/// Characters of a line of the summary on the page.
+const PAGE: usize = 100;

@@ -46,7 +46,7 @@ pub fn of(knee: &Knee) -> Scaling {
 /// In words, a line each.
 pub fn words(scaling: &Scaling) -> Vec<String> {
     let (fit, peak) = match scaling {
-        Scaling::NotTold(why) => return vec![format!("not told: {why}")],
+        Scaling::NotTold(why) => return vec![format!("not estimated: {why}")],
         Scaling::Told(fit, peak) => (fit, peak),
     };
     let contention = match share(&fit.alpha()) {

@@ -3,13 +3,15 @@
 use super::limits::NoFile;
 use super::outcome::{Ended, Outcome, Proof};
 use super::scaling;
-use crate::words::{counted, row};
+use crate::words::{Rows, counted};
 use control::concurrency::Adaptive;
 use control::search::limits::{Limits, RateLimit};
+use control::search::recovery::Recovery;
 use control::search::{Ceiling, Found};
-use report::rate;
+use report::{Terminal, Tone, rate};
 use std::path::Path;
-use units::show_duration;
+use std::time::Duration;
+use units::{Rate, Ratio, show_duration};
 
 /// What became of the gateway file.
 #[derive(Debug, Clone, Copy)]
@@ -33,92 +35,98 @@ impl<'a> Gateway<'a> {
     }
 }
 
-/// The summary.
-pub fn summary(outcome: &Outcome, gateway: Gateway) -> String {
-    let mut text = String::new();
+/// The summary for a terminal.
+pub fn summary(outcome: &Outcome, gateway: Gateway, terminal: Terminal) -> String {
+    rows(outcome, gateway).text(terminal)
+}
+
+/// The rows of the summary, the numbers first.
+pub fn rows(outcome: &Outcome, gateway: Gateway) -> Rows {
+    let mut rows = Rows::default();
     match outcome.ended {
         Ended::Done => {}
-        Ended::Interrupted => {
-            row(&mut text, "unfinished", "interrupted; this is what was known by then");
-        }
-        Ended::NotCalm => row(
-            &mut text,
-            "unfinished",
-            "the service did not become calm again after a trial; it may need a restart",
-        ),
+        Ended::Interrupted => rows.row("unfinished", "interrupted; the results so far follow"),
+        Ended::NotCalm => rows
+            .row("unfinished", "the service did not become calm again after a trial; it may need a restart"),
     }
-    found(&mut text, outcome);
+    let (text, part, tone) = sustained(outcome);
+    rows.row("sustained", text);
+    rows.stress(&part, tone);
     if outcome.low().is_none()
         && let Some(length) = outcome.verification.filter(|_| outcome.ended == Ended::Done)
         && matches!(outcome.found, Found::Unfinished { .. } | Found::Within(_) | Found::AtLeast { .. })
     {
-        let said =
-            format!("a verification takes {} of load; --budget sets the load time", show_duration(length));
-        row(&mut text, "", &said);
+        rows.row(
+            "",
+            format!("a verification takes {} of load; --budget sets the load time", show_duration(length)),
+        );
     }
-    row(&mut text, "goal", &outcome.goal.to_string());
-    row(&mut text, "calm", &format!("{} (median of single requests)", show_duration(outcome.calm)));
+    rows.row("goal", outcome.goal.to_string());
+    match (outcome.binding(), outcome.limited_by()) {
+        (Some(binding), Some(limited)) => rows.row("limited by", format!("{limited}: {binding}")),
+        (Some(binding), None) => rows.row("limited by", binding.to_string()),
+        (None, Some(limited)) => rows.row("limited by", limited.to_string()),
+        (None, None) => {}
+    }
+    rows.row("calm", format!("{} median response time without load", show_duration(outcome.calm)));
     match (outcome.rhythm.clusters, outcome.rhythm.gap) {
         (0, _) => {}
-        (_, Some(gap)) => row(
-            &mut text,
-            "rhythm",
-            &format!(
-                "late answers of the calm service come in clusters, one every {}; a full trial lasted at least {}",
+        (_, Some(gap)) => rows.row(
+            "pauses",
+            format!(
+                "without load, late responses come in clusters, one every {}; a full trial lasted at least {}",
                 show_duration(gap),
                 show_duration(outcome.rhythm.shortest_trial())
             ),
         ),
-        (_, None) => row(&mut text, "rhythm", "the calm service had one cluster of late answers"),
+        (_, None) => rows.row("pauses", "without load, there was one cluster of late responses"),
     }
     if let Some(knee) = &outcome.knee {
-        row(
-            &mut text,
+        rows.row(
             "knee",
-            &format!("{} in flight; at best {} with {}", knee.knee, rate(knee.best), knee.best_at),
+            format!(
+                "{} in flight; best throughput {} with {} in flight",
+                knee.knee,
+                rate(knee.best),
+                knee.best_at
+            ),
         );
-        for (place, line) in scaling::words(&scaling::of(knee)).iter().enumerate() {
-            row(&mut text, if place == 0 { "scaling" } else { "" }, line);
+        for (place, line) in scaling::words(&scaling::of(knee)).into_iter().enumerate() {
+            rows.row(if place == 0 { "scaling" } else { "" }, line);
         }
     }
-    match (outcome.binding(), outcome.limited_by()) {
-        (Some(binding), Some(limited)) => row(&mut text, "limited by", &format!("{limited}: {binding}")),
-        (Some(binding), None) => row(&mut text, "limited by", &binding.to_string()),
-        (None, Some(limited)) => row(&mut text, "limited by", &limited.to_string()),
-        (None, None) => {}
-    }
     if let Some(proof) = &outcome.proof {
-        overload(&mut text, proof);
+        overload(&mut rows, proof);
     }
-    headroom(&mut text, outcome);
+    headroom(&mut rows, outcome);
+    effort(&mut rows, outcome);
+    match gateway {
+        Gateway::NotWanted => {}
+        Gateway::None(why) => rows.row("gateway", why.to_string()),
+        Gateway::Written(path, limits) => {
+            rows.row("gateway", path.display().to_string());
+            protects(outcome, &limits).into_iter().for_each(|line| rows.row("", line));
+        }
+    }
+    rows
+}
+
+fn effort(rows: &mut Rows, outcome: &Outcome) {
     let load = outcome.trials.iter().map(|tried| tried.outcome.ran).sum();
-    row(
-        &mut text,
+    let limit = match outcome.time_limit {
+        Duration::ZERO => String::new(),
+        limit => format!(" (limit {} s)", limit.as_secs()),
+    };
+    rows.row(
         "effort",
-        &format!(
-            "{}, {} of load, {} in all{}{}",
+        format!(
+            "{}, {} of load; {} in total{limit}{}",
             counted(outcome.trials.len() as u64, "trial"),
             show_duration(load),
             show_duration(outcome.elapsed),
-            if outcome.time_limit.is_zero() {
-                String::new()
-            } else {
-                format!(" of at most {} s", outcome.time_limit.as_secs())
-            },
             outcome.run.as_ref().map_or(String::new(), |run| format!("; run {run} in the ledger"))
         ),
     );
-    match gateway {
-        Gateway::NotWanted => {}
-        Gateway::None(why) => row(&mut text, "gateway", &why.to_string()),
-        Gateway::Written(path, limits) => {
-            row(&mut text, "gateway", &path.display().to_string());
-            for line in protects(outcome, &limits) {
-                row(&mut text, "", &line);
-            }
-        }
-    }
-    text
 }
 
 /// What the file limits, a line each: what was measured, and what only follows from it.
@@ -165,96 +173,94 @@ fn adapts(adaptive: Option<Adaptive>) -> String {
     adaptive.map_or(String::new(), |found| format!(" (adapts between {} and {})", found.least, found.most))
 }
 
-fn found(text: &mut String, outcome: &Outcome) {
-    row(text, "sustained", &sustained(outcome));
-    if let Found::Within(interval) = outcome.found
-        && interval.verified
-    {
-        row(text, "confidence", &confidence(interval.confidence));
-    }
-}
-
 /// A confidence in percent.
-pub(super) fn confidence(confidence: units::Ratio) -> String {
+pub(super) fn confidence(confidence: Ratio) -> String {
     format!("{} %", (100.0 * confidence.get()).round())
 }
 
-/// The rate that was found, or why none was.
-pub(super) fn sustained(outcome: &Outcome) -> String {
+/// The rate that was found, or why none was; its beginning that strikes the eye, and how.
+pub(super) fn sustained(outcome: &Outcome) -> (String, String, Tone) {
     match outcome.found {
-        Found::Within(interval) if !interval.verified => format!(
-            "not found: no rate held in a verification; the trials make {} to {} likely",
-            rate(interval.low),
-            rate(interval.high)
-        ),
+        Found::Within(interval) if !interval.verified => {
+            let (low, high) = (rate(interval.low), rate(interval.high));
+            let text =
+                format!("not found: no rate held in a verification; the trials make {low} to {high} likely");
+            (text, "not found".to_owned(), Tone::Busy)
+        }
         Found::Within(interval) => {
-            let high = if interval.confirmed { "fails" } else { "fails, not confirmed," };
-            format!(
-                "{} to {} (the goal holds at the low end and {high} at the high end)",
-                rate(interval.low),
-                rate(interval.high),
-            )
+            let part = format!("{} to {}", rate(interval.low), rate(interval.high));
+            let unconfirmed = if interval.confirmed { "" } else { " (not confirmed)" };
+            let confidence = confidence(interval.confidence);
+            let text = format!(
+                "{part} with {confidence} confidence: the low end meets the goal, the high end misses it{unconfirmed}"
+            );
+            (text, part, Tone::Good)
         }
         Found::AtLeast { rate: least, verified: false, .. } => {
-            format!("not found: {} held in a trial, but not in a verification", rate(least))
+            let held = rate(least);
+            let text = format!("not found: {held} held in a trial, but not in a verification");
+            (text, "not found".to_owned(), Tone::Busy)
         }
         Found::AtLeast { rate: least, ceiling, .. } => {
             let what = match (ceiling, outcome.disturbed_by()) {
                 (Ceiling::Disturbed, Some(what)) => format!(": {what}"),
                 _ => String::new(),
             };
-            format!("at least {}; {ceiling}{what}", rate(least))
+            let part = format!("at least {}", rate(least));
+            (format!("{part}; {ceiling}{what}"), part, Tone::Good)
         }
-        Found::MissedWhenCalm { binding, calm } => format!(
-            "none: the calm service already misses {binding} ({} at the median); no rate was tried",
-            show_duration(calm)
-        ),
+        Found::MissedWhenCalm { binding, calm } => {
+            let median = show_duration(calm);
+            let text = format!(
+                "none: the service misses {binding} even without load (median {median}); no rate was tried"
+            );
+            (text, "none".to_owned(), Tone::Bad)
+        }
         Found::Unreachable { lowest, .. } => {
-            format!("none: even {} missed the goal; the goal may be too tight", rate(lowest))
+            let text = format!("none: even {} missed the goal; the goal may be too strict", rate(lowest));
+            (text, "none".to_owned(), Tone::Bad)
         }
         Found::Unfinished { good, bad } => {
             let known =
-                |what: &str, found: Option<units::Rate>| found.map(|found| format!("{what} {}", rate(found)));
+                |what: &str, found: Option<Rate>| found.map(|found| format!("{what} {}", rate(found)));
             let known: Vec<String> =
-                [known("held at", good), known("missed at", bad)].into_iter().flatten().collect();
-            let known = if known.is_empty() { "no trial was done".to_owned() } else { known.join(", ") };
-            format!("not found: {known}")
+                [known("met at", good), known("missed at", bad)].into_iter().flatten().collect();
+            let text = match known.is_empty() {
+                true => "not found: no trial was done".to_owned(),
+                false => format!("not found: the goal was {}", known.join(", ")),
+            };
+            (text, "not found".to_owned(), Tone::Busy)
         }
-        Found::Invalid => format!(
-            "unknown: every trial was disturbed{}; use a quieter machine, or one more core",
-            outcome.disturbed_by().map_or(String::new(), |what| format!(" ({what})"))
-        ),
+        Found::Invalid => {
+            let by = outcome.disturbed_by().map_or(String::new(), |what| format!(" ({what})"));
+            let text =
+                format!("unknown: every trial was disturbed{by}; use a quieter machine, or one more core");
+            (text, "unknown".to_owned(), Tone::Bad)
+        }
     }
 }
 
-fn overload(text: &mut String, proof: &Proof) {
+fn overload(rows: &mut Rows, proof: &Proof) {
     let Proof { rate: offered, missed, disturbed, recovery } = *proof;
+    let offered = rate(offered);
     if disturbed {
-        row(text, "overload", &format!("not shown: the trial at {} was disturbed", rate(offered)));
-        return;
+        return rows.row("overload", format!("not shown: the trial at {offered} was disturbed"));
     }
     if !missed {
-        row(text, "overload", &format!("{} held the goal when it was tried once more", rate(offered)));
-        return;
+        return rows.row("overload", format!("{offered} met the goal when it was tried once more"));
     }
-    let back = match recovery {
-        None => String::new(),
-        Some(recovery) => match recovery.after {
-            Some(after) if after.is_zero() => format!("; at {} the goal held at once", rate(recovery.rate)),
-            Some(after) => {
-                format!("; back at {} the goal held after {}", rate(recovery.rate), show_duration(after))
-            }
-            None => format!(
-                "; back at {} the goal did not hold within {}: the service does not recover by itself",
-                rate(recovery.rate),
-                show_duration(recovery.limit)
-            ),
-        },
-    };
-    row(text, "overload", &format!("{} missed the goal{back}", rate(offered)));
+    let back = recovery.map_or(String::new(), |Recovery { rate: back, after, limit }| match after {
+        Some(after) => format!("; back at {}, it was met again after {}", rate(back), show_duration(after)),
+        None => format!(
+            "; back at {}, it was not met again within {}: the service does not recover by itself",
+            rate(back),
+            show_duration(limit)
+        ),
+    });
+    rows.row("overload", format!("{offered} missed the goal{back}"));
 }
 
-fn headroom(text: &mut String, outcome: &Outcome) {
+fn headroom(rows: &mut Rows, outcome: &Outcome) {
     // A search that was cut short knows a rate that holds, not the highest.
     if matches!(outcome.found, Found::Unfinished { .. }) {
         return;
@@ -262,16 +268,16 @@ fn headroom(text: &mut String, outcome: &Outcome) {
     let (Some(peak), Some(low)) = (outcome.peak, outcome.low()) else { return };
     match peak.headroom(low) {
         Some(share) => {
-            let percent = (100.0 * share.get()).round();
-            row(text, "headroom", &format!("{percent} % headroom at the peak of {}", rate(peak.rate)));
+            let part = format!("{} %", (100.0 * share.get()).round());
+            rows.row("headroom", format!("{part} headroom at the peak of {}", rate(peak.rate)));
+            rows.stress(&part, Tone::Good);
         }
-        None => row(
-            text,
-            "headroom",
-            &format!("none: the peak of {} is more than {}", rate(peak.rate), rate(low)),
-        ),
+        None => {
+            rows.row("headroom", format!("none: the peak of {} is more than {}", rate(peak.rate), rate(low)));
+            rows.stress("none", Tone::Bad);
+        }
     }
     if let (Some(instances), Some(needed)) = (peak.instances, peak.needed(low)) {
-        row(text, "instances", &format!("the peak needs {needed}; {instances} were measured"));
+        rows.row("instances", format!("the peak needs {needed}; {instances} were measured"));
     }
 }

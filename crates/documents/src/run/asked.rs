@@ -1,7 +1,7 @@
 //! What was asked of a run: plain facts of its plan, and their words.
 
-use crate::words::{counted, row};
-use report::rate;
+use crate::words::{Rows, counted};
+use report::{Terminal, rate};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::time::Duration;
@@ -140,11 +140,11 @@ pub enum Protocol {
 
 impl Asked {
     /// What will happen, and what must hold, for people.
-    pub fn text(&self, thresholds: &[String]) -> String {
-        let mut text = String::new();
-        self.facts().iter().for_each(|(name, value)| row(&mut text, name, value));
-        thresholds.iter().for_each(|threshold| row(&mut text, "threshold", threshold));
-        text
+    pub fn text(&self, thresholds: &[String], terminal: Terminal) -> String {
+        let mut rows = Rows::default();
+        self.facts().into_iter().for_each(|(name, value)| rows.row(name, value));
+        thresholds.iter().for_each(|threshold| rows.row("threshold", threshold));
+        rows.text(terminal)
     }
 
     /// The plan as names and values.
@@ -158,7 +158,7 @@ impl Asked {
         if !self.warm_up.is_zero() {
             facts.push(("warm-up", format!("{}, left out of the results", show_duration(self.warm_up))));
         }
-        facts.push(("time-out", show_duration(self.timeout).to_string()));
+        facts.push(("timeout", show_duration(self.timeout).to_string()));
         facts.push(("workers", self.workers.to_string()));
         facts
     }
@@ -206,7 +206,10 @@ impl Asked {
                     Work::Targets { .. } => "connection",
                     Work::Scenario { .. } => "user",
                 };
-                format!("closed, {}, each sends when it is answered", counted((*users).into(), what))
+                format!(
+                    "closed, {}, each sends its next request after the response",
+                    counted((*users).into(), what)
+                )
             }
             Model::Closed { users: Users::Stages(names), .. } => {
                 format!("closed, users {}", names.join(", "))

@@ -12,7 +12,7 @@ use units::{Quantile, Rate, show_duration};
 pub fn stages(stages: &[Stage]) -> Option<Table> {
     let rows = stages.iter().map(|stage| {
         let name = match stage.warm_up {
-            true => format!("{} (left out of the whole)", stage.name),
+            true => format!("{} (not in the results)", stage.name),
             false => stage.name.clone(),
         };
         let (offered, achieved) = (stage.offered(), stage.achieved());
@@ -164,7 +164,7 @@ mod tests {
             iterations(&Iterations { started: 93, completed: 80, broken: 10, time: part(80).response() }),
             connections(&part(100).response(), &part(90).response()),
         ];
-        let texts = all.map(|table| report::text(&table.unwrap(), usize::MAX));
+        let texts = all.map(|table| report::text(&table.unwrap(), report::Terminal::PIPE));
         insta::assert_snapshot!(texts.join("\n"));
     }
 

@@ -1,12 +1,12 @@
 //! The same run several times: what runs differ by without a change.
 
 use measure::Measurement;
-use report::{Align, Table, rate, text};
+use report::{Align, Table, Terminal, rate, text};
 use std::time::Duration;
 use units::{Quantile, Rate, show_duration};
 
 /// All runs side by side, each with its name in the ledger, and by how much they vary.
-pub fn repeated(runs: &[(Option<String>, Measurement)]) -> String {
+pub fn repeated(runs: &[(Option<String>, Measurement)], terminal: Terminal) -> String {
     use Align::{Left, Right};
     let columns = [("run", Left), ("p50", Right), ("p95", Right), ("p99", Right), ("rate", Right)];
     let mut table = Table::new(&columns);
@@ -32,7 +32,7 @@ pub fn repeated(runs: &[(Option<String>, Measurement)]) -> String {
         }),
     );
     table.row(cells);
-    format!("\n{}\n", text(&table, usize::MAX))
+    format!("\n{}\n", text(&table, terminal))
 }
 
 /// The standard deviation as a share of the mean, where all runs have the value.
@@ -69,7 +69,7 @@ mod tests {
             }
         };
         let runs = [(Some("r4".to_owned()), run(20_000)), (Some("r5".to_owned()), run(21_000))];
-        insta::assert_snapshot!(repeated(&runs));
+        insta::assert_snapshot!(repeated(&runs, Terminal::PIPE));
     }
 
     #[test]

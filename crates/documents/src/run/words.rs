@@ -2,95 +2,128 @@
 
 use super::{Ended, LoadRun, Model, Users, parts};
 use crate::watched;
-use crate::words::{counted, row, wrapped};
-use measure::{Accounting, Blocks, Came, Histogram, Interval, Measurement, Stage, Value};
-use report::{Table, grouped, quantile, rate, time};
-use std::fmt::Write;
+use crate::words::{Rows, counted, paragraph};
+use measure::{Accounting, Blocks, Came, Histogram, Interval, Measurement, Stage, Value, Verdict};
+use report::{Align, Table, Terminal, Tone, grouped, quantile, rate, time};
 use std::time::Duration;
 use units::{Bytes, Quantile, show_duration};
 
 impl LoadRun<'_> {
-    /// What happened.
-    pub fn text(&self) -> String {
-        let LoadRun { asked, measured, .. } = *self;
+    /// What happened, for a terminal; `recorded` is the name of the run in the ledger.
+    pub fn text(&self, recorded: Option<&str>, terminal: Terminal) -> String {
+        let measured = self.measured;
         let mut text = String::new();
         if let Some(line) = no_good_answer(measured) {
-            text = format!("NO GOOD RESPONSE: {line}\n\n");
+            let loud = terminal.paint(Tone::Bad, "NO GOOD RESPONSE");
+            text = paragraph(&format!("NO GOOD RESPONSE: {line}"), terminal).replacen(
+                "NO GOOD RESPONSE",
+                &loud,
+                1,
+            );
+            text.push('\n');
         }
-        row(&mut text, "target", &asked.target());
-        row(&mut text, "model", &asked.model());
+        let blocks = measured.blocks();
+        text.push_str(&self.heading(&blocks).text(terminal));
+        text.push('\n');
+        times(&mut text, measured, &blocks, terminal);
+        for table in self.tables() {
+            text.push('\n');
+            text.push_str(&report::text(&table, terminal));
+        }
+        if let Some(users) = staged_users(&self.asked.model, &measured.stages, terminal) {
+            text.push('\n');
+            text.push_str(&users);
+        }
+        text.push('\n');
+        let mut rows = self.account();
+        if let Some(name) = recorded {
+            rows.row("run", format!("{name} in the ledger"));
+        }
+        text + &rows.text(terminal)
+    }
+
+    /// What was asked for, and how much of it came.
+    fn heading(&self, blocks: &Blocks) -> Rows {
+        let LoadRun { asked, measured, .. } = *self;
+        let mut rows = Rows::default();
+        rows.row("target", asked.target());
+        rows.row("model", asked.model());
         let stopped = match self.ended {
             Ended::Interrupted => format!(", interrupted (planned: {})", asked.end()),
             Ended::Aborted => format!(", ended because a threshold was missed (planned: {})", asked.end()),
             Ended::Planned => String::new(),
         };
-        row(&mut text, "elapsed", &format!("{}{stopped}", show_duration(measured.elapsed)));
-        let blocks = measured.blocks();
+        rows.row("elapsed", format!("{}{stopped}", show_duration(measured.elapsed)));
         let achieved = match blocks.rate(CONFIDENCE) {
             Ok(Interval { low, high, .. }) => format!(" ({low:.1} to {high:.1})"),
             Err(_) => String::new(),
         };
-        row(
-            &mut text,
-            "rate",
-            &format!(
-                "offered {}, achieved {}{achieved}",
-                rate(measured.offered()),
-                rate(measured.achieved())
-            ),
-        );
-        text.push('\n');
-        times(&mut text, measured, &blocks);
-        let shown = |table: Option<Table>| table.map(|table| report::text(&table, usize::MAX));
+        let (offered, came) = (rate(measured.offered()), rate(measured.achieved()));
+        rows.row("rate", format!("offered {offered}, achieved {came}{achieved}"));
+        rows
+    }
+
+    fn tables(&self) -> impl Iterator<Item = Table> {
+        let LoadRun { asked, measured, .. } = *self;
         let connections = match measured.tls.count() > 0 || !asked.keep_alive {
             true => parts::connections(&measured.connect, &measured.tls),
             false => None,
         };
-        for table in [
-            shown(parts::stages(&measured.stages)),
-            staged_users(&asked.model, &measured.stages),
-            shown(parts::endpoints(&measured.endpoints, measured.elapsed, measured.is_one_load())),
-            shown(parts::iterations(&measured.iterations)),
-            shown(parts::checks(&measured.checks)),
-            shown(connections),
-        ]
-        .into_iter()
-        .flatten()
-        {
-            text.push('\n');
-            text.push_str(&table);
-        }
-        text.push('\n');
-        row(&mut text, "account", &account(&measured.accounting));
-        row(&mut text, "good", &good(measured));
+        let tables = [
+            parts::stages(&measured.stages),
+            parts::endpoints(&measured.endpoints, measured.elapsed, measured.is_one_load()),
+            parts::iterations(&measured.iterations),
+            parts::checks(&measured.checks),
+            connections,
+        ];
+        tables.into_iter().flatten()
+    }
+
+    /// Where each request went, what the run cost, and how far to believe it.
+    fn account(&self) -> Rows {
+        let LoadRun { asked, measured, .. } = *self;
+        let mut rows = Rows::default();
+        rows.row("account", account(&measured.accounting));
+        rows.row("good", good(measured));
         if !measured.statuses.is_empty() {
             let statuses =
                 measured.statuses.iter().map(|(status, &count)| format!("{status}: {}", grouped(count)));
-            row(&mut text, "statuses", &statuses.collect::<Vec<_>>().join("   "));
+            rows.row("statuses", statuses.collect::<Vec<_>>().join(", "));
         }
-        failures(&mut text, measured);
+        failures(&mut rows, measured);
         let received = Bytes::new(measured.bytes_received);
         let connections = counted(measured.connections, "connection");
-        row(&mut text, "network", &format!("{connections} opened, {received} received"));
+        rows.row("network", format!("{connections} opened, {received} received"));
         if let Some(pacing) = pacing(measured) {
-            row(&mut text, "pacing", &pacing);
+            rows.row("pacing", pacing);
         }
         let workers = counted(asked.workers.into(), "worker");
         let cpu = show_duration(measured.cpu);
-        row(&mut text, "generator", &format!("{cpu} of processor time in {workers}"));
+        rows.row("generator", format!("{cpu} of CPU time in {workers}"));
         for (name, words) in watched::rows(self.watched) {
-            row(&mut text, "watched", &format!("{name}: {words}"));
+            rows.row("watched", format!("{name}: {words}"));
         }
-        row(&mut text, "validity", measured.validity.verdict.name());
+        let verdict = measured.validity.verdict;
+        rows.row("validity", verdict.name());
+        rows.stress(verdict.name(), tone(verdict));
         for reason in &measured.validity.reasons {
-            for line in wrapped(&reason.to_string()) {
-                row(&mut text, "", &line);
-            }
+            rows.row("", reason.to_string());
         }
         for threshold in self.thresholds {
-            row(&mut text, "threshold", &threshold.said);
+            rows.row("threshold", threshold.said.as_str());
+            let (word, tone) = if threshold.met { ("met", Tone::Good) } else { ("missed", Tone::Bad) };
+            rows.stress(word, tone);
         }
-        text
+        rows
+    }
+}
+
+/// How the verdict on a run strikes the eye.
+pub(crate) fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Valid => Tone::Good,
+        Verdict::Suspect => Tone::Busy,
+        Verdict::Invalid => Tone::Bad,
     }
 }
 
@@ -108,30 +141,25 @@ pub(super) fn no_good_answer(measured: &Measurement) -> Option<String> {
 fn good(measured: &Measurement) -> String {
     let (count, all) = (grouped(measured.good()), grouped(measured.accounting.scheduled));
     let share = measured.good_share().map_or(String::new(), |share| format!("{share}: "));
-    format!("{share}{count} of {all} scheduled requests were answered with 200 to 399")
+    format!("{share}{count} of {all} scheduled requests got a response with status 200 to 399")
 }
 
 /// What went wrong, and what to do about it.
-fn failures(text: &mut String, measured: &Measurement) {
+fn failures(rows: &mut Rows, measured: &Measurement) {
     for (&kind, &count) in &measured.failures {
         let said = measured.first_failures.get(&kind).filter(|said| !said.is_empty());
         let said = said.map_or(String::new(), |said| format!(" ({said})"));
         let remedy = kind.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
-        for (index, line) in wrapped(&format!("{} {kind}{said}{remedy}", grouped(count))).iter().enumerate() {
-            row(text, if index == 0 { "failures" } else { "" }, line);
-        }
+        rows.row("failures", format!("{} {kind}{said}{remedy}", grouped(count)));
     }
     for (what, &count) in &measured.step_failures {
-        row(text, "broken off", &format!("{} {what}", grouped(count)));
+        rows.row("aborted", format!("{} {what}", grouped(count)));
     }
     let redirects: u64 = measured.statuses.range(300..400).map(|(_, &count)| count).sum();
     if redirects > 0 && measured.iterations.started == 0 {
         let all = measured.accounting.answered;
-        row(
-            text,
-            "redirects",
-            &format!("{} of {} answers; they are not followed", grouped(redirects), grouped(all)),
-        );
+        let (redirects, all) = (grouped(redirects), grouped(all));
+        rows.row("redirects", format!("{redirects} of {all} responses; redirects are not followed"));
     }
 }
 
@@ -148,7 +176,7 @@ pub fn pacing(measured: &Measurement) -> Option<String> {
 }
 
 /// Of users in stages: where more users bring more, and where they only wait longer.
-fn staged_users(model: &Model, stages: &[Stage]) -> Option<String> {
+fn staged_users(model: &Model, stages: &[Stage], terminal: Terminal) -> Option<String> {
     let Model::Closed { users: Users::Stages(_), .. } = model else { return None };
     let mut text = String::new();
     let held = stages.iter().filter(|stage| !stage.warm_up && stage.part.completed > 0);
@@ -162,15 +190,14 @@ fn staged_users(model: &Model, stages: &[Stage]) -> Option<String> {
         let (more, longer) = (after / before, slow / fast);
         // By Little's law users = rate x time: what more users do not bring in rate, they wait for.
         let reading = if more >= longer {
-            "users-bound: more users bring more requests, the service has room"
+            "users-bound: more users bring more requests; the service is not at its limit"
         } else {
-            "queue-bound: more users mostly wait longer, the service is at its limit"
+            "queue-bound: more users mostly wait longer; the service is at its limit"
         };
-        let _ = writeln!(
-            text,
-            "{} → {}: {more:.2} times the rate, {longer:.2} times the time: {reading}",
-            few.name, many.name
-        );
+        let step = format!("{} → {}", few.name, many.name);
+        let line =
+            format!("{step}: {more:.2} times the rate, {longer:.2} times the response time: {reading}");
+        text.push_str(&paragraph(&line, terminal));
     }
     (!text.is_empty()).then_some(text)
 }
@@ -186,34 +213,33 @@ fn account(accounting: &Accounting) -> String {
     )
 }
 
-fn times(text: &mut String, measured: &Measurement, blocks: &Blocks) {
+fn times(text: &mut String, measured: &Measurement, blocks: &Blocks, terminal: Terminal) {
     if measured.response.count() == 0 && measured.shed_response.count() == 0 {
-        text.push_str("nothing was answered, so there are no response times\n");
+        text.push_str("no response times: no response was received\n");
         return;
     }
     if !measured.is_one_load() {
-        text.push_str(
-            "response times are those of each stage: quantiles over stages with different loads are not meaningful\n",
-        );
+        let why = "Response times are shown for each stage: quantiles over stages with different loads are not meaningful.";
+        text.push_str(&paragraph(why, terminal));
         return;
     }
     let rows = time_rows([&measured.response, &measured.service, &measured.dispatch], blocks);
-    let said = rows.iter().any(|row| !row.interval.is_empty());
-    let mut line = |name: &str, cells: &[String; 3], interval: &str| {
-        let [response, service, dispatch] = cells;
-        let line = if said {
-            format!("{name:<6}{response:>15}{interval:>22}{service:>17}{dispatch:>17}")
-        } else {
-            format!("{name:<11}{response:>17}{service:>17}{dispatch:>17}")
-        };
-        let _ = writeln!(text, "{}", line.trim_end());
-    };
-    line("", &TIMES.map(str::to_owned), INTERVAL);
-    rows.iter().for_each(|row| line(&row.name, &row.cells, &row.interval));
+    let [response, service, dispatch] = TIMES.map(|name| (name, Align::Right));
+    let interval = rows.iter().any(|row| !row.interval.is_empty()).then_some((INTERVAL, Align::Right));
+    let columns = [("", Align::Left), response].into_iter().chain(interval).chain([service, dispatch]);
+    let mut table = Table::new(&columns.collect::<Vec<_>>());
+    for TimeRow { name, cells: [response, service, dispatch], interval: of } in rows {
+        let cells = [name, response].into_iter().chain(interval.map(|_| of)).chain([service, dispatch]);
+        table.row(cells);
+    }
+    text.push_str(&report::text(&table, terminal));
     if measured.shed_response.count() > 0 {
-        let shed = &measured.shed_response;
-        let at = |point| quantile(shed, point);
-        let _ = writeln!(text, "shed answers, apart: p50 {}, p99 {}", at(Quantile::P50), at(Quantile::P99));
+        let at = |point| quantile(&measured.shed_response, point);
+        let (p50, p99) = (at(Quantile::P50), at(Quantile::P99));
+        text.push_str(&paragraph(
+            &format!("shed responses, not included above: p50 {p50}, p99 {p99}"),
+            terminal,
+        ));
     }
 }
 

@@ -77,6 +77,8 @@ pub struct Stage {
     pub warm_up: Duration,
     /// Whose prices its costs are; none: it has none.
     pub prices: Option<String>,
+    /// Its services with a goal, and the goal.
+    pub goals: Vec<(String, String)>,
     /// What was done to its traffic table.
     pub notes: Vec<String>,
     /// How closely it was simulated.

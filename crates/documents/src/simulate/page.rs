@@ -1,6 +1,6 @@
 //! The report: charts of each stage, the tables, the rows.
 
-use super::words::{rows, summary, tables};
+use super::words::{COMPARISON, FIGURES, notes, rows, summary, tables};
 use super::{Simulation, Stage};
 use report::{Chart, FleetMinute, Highest, Report, Section, fleet, html};
 use sim::Outcome;
@@ -12,16 +12,17 @@ impl Simulation {
         let Simulation { simulated, verdicts, versus, .. } = self;
         let mut sections = charts(&simulated.stages);
         for (name, table) in tables(simulated) {
-            let name = if name.is_empty() { "Instances, processor use and cost" } else { name };
-            sections.push(Section::Heading(name.to_owned()));
+            let heading = if name.is_empty() { "Instances, processor use and cost" } else { name };
+            sections.push(Section::Heading(heading.to_owned()));
             sections.push(Section::Table(table));
+            sections.extend(notes(simulated, name).map(Section::Text));
         }
         if let Some(versus) = versus {
-            sections.push(Section::Heading("Comparison with the same requests".to_owned()));
+            sections.push(Section::Heading(COMPARISON.to_owned()));
             sections.push(Section::Table(versus.table()));
         }
         if !verdicts.is_empty() {
-            sections.push(Section::Heading("Published and simulated figures".to_owned()));
+            sections.push(Section::Heading(FIGURES.to_owned()));
             sections.push(Section::Text(summary(verdicts)));
             sections.push(Section::Table(rows(verdicts)));
             let reported = verdicts.iter().filter_map(|verdict| {

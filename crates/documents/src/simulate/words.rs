@@ -1,8 +1,9 @@
 //! What the terminal says.
 
 use super::{Simulated, Simulation, Stage, Verdict};
+use crate::words::paragraph;
 use report::Align::{Left, Right};
-use report::{Table, grouped, text};
+use report::{Table, Terminal, Tone, grouped, text};
 use sim::Fidelity;
 use sim::outcome::ServiceOutcome;
 use std::time::Duration;
@@ -38,11 +39,11 @@ pub(super) fn tables(simulated: &Simulated) -> Vec<(&'static str, Table)> {
     ]);
     let mut scores = Table::new(&[
         ("stage", Left),
-        ("θU", Right),
-        ("θO", Right),
-        ("τU", Right),
-        ("τO", Right),
-        ("υ", Right),
+        ("missing θU", Right),
+        ("excess θO", Right),
+        ("short τU", Right),
+        ("over τO", Right),
+        ("unstable υ", Right),
         ("per instance", Right),
     ]);
     let mut scored = false;
@@ -75,7 +76,7 @@ pub(super) fn tables(simulated: &Simulated) -> Vec<(&'static str, Table)> {
         ("Response time at the balancer and in the application, mean of per-minute quantiles", times),
     ];
     if scored {
-        tables.push(("Elasticity: missing and excess supply, share of time with each, instability", scores));
+        tables.push((ELASTICITY, scores));
     }
     tables
 }
@@ -121,15 +122,15 @@ fn seconds(value: f64) -> String {
     Unit::Time.shown(value)
 }
 
-/// The rows of the case beside what came out.
+/// The rows of the case with the simulated figures.
 pub(super) fn rows(verdicts: &[Verdict]) -> Table {
     let mut table = Table::new(&[
-        ("", Left),
+        ("verdict", Left),
         ("row", Left),
         ("published", Left),
         ("simulated", Left),
         ("condition", Left),
-        ("", Left),
+        ("kind", Left),
     ]);
     for verdict in verdicts {
         let kind = if verdict.required() { "required" } else { "reported" };
@@ -142,46 +143,58 @@ pub(super) fn rows(verdicts: &[Verdict]) -> Table {
             verdict.condition.clone(),
             kind.to_owned(),
         ]);
+        table.stress(
+            0,
+            match verdict.met() {
+                Some(true) => Tone::Good,
+                Some(false) if verdict.required() => Tone::Bad,
+                _ => Tone::Busy,
+            },
+        );
     }
     table
 }
 
 impl Simulation {
-    /// Everything, for a terminal of `width` columns; with `decisions`, also what was decided and assumed, and why.
-    pub fn text(&self, decisions: bool, width: usize) -> String {
+    /// Everything, for a terminal; with `decisions`, also what was decided and assumed, and why.
+    pub fn text(&self, decisions: bool, terminal: Terminal) -> String {
         let Simulation { simulated, by_minute, verdicts, versus } = self;
-        let mut said = String::new();
-        said += &simulated.case;
-        if !simulated.about.is_empty() {
-            said += &format!(": {}", simulated.about);
-        }
-        said += "\n\n";
+        let about = if simulated.about.is_empty() { String::new() } else { format!(": {}", simulated.about) };
+        let mut said = paragraph(&format!("{}{about}", simulated.case), terminal) + "\n";
         for (name, table) in tables(simulated) {
             if !name.is_empty() {
-                said += &format!("{name}\n");
+                said += &paragraph(name, terminal);
             }
-            said += &format!("{}\n", text(&table, width));
+            said += &format!("{}\n", text(&table, terminal));
+            if let Some(note) = notes(simulated, name) {
+                said += &format!("{}\n", paragraph(&note, terminal));
+            }
         }
         if simulated.seeds.len() > 1 {
             let first = simulated.seeds[0];
-            said += &format!("The tables are of seed {first}; rows are judged for each seed.\n\n");
+            let seeds = format!("The tables are of seed {first}; rows are evaluated for each seed.");
+            said += &format!("{}\n", paragraph(&seeds, terminal));
         }
         if !verdicts.is_empty() {
-            said += &format!("Published rows beside simulated ones\n{}\n", text(&rows(verdicts), width));
-            said += &reasons(verdicts);
-            said += &format!("{}\n\n", summary(verdicts));
+            said += &format!("{FIGURES}\n{}\n", text(&rows(verdicts), terminal));
+            said += &reasons(verdicts, terminal);
+            let missed = verdicts.iter().any(Verdict::missed);
+            let tone = if missed { Tone::Bad } else { Tone::Good };
+            said += &format!("{}\n\n", terminal.paint(tone, &summary(verdicts)));
         }
-        said += &remarks(simulated);
+        said += &remarks(simulated, terminal);
         if decisions {
-            said += &decided(simulated, width);
+            said += &decided(simulated, terminal);
         }
-        said += &assumed(simulated, decisions);
+        said += &assumed(simulated, decisions, terminal);
         if let Some(versus) = versus {
-            said += &format!("\nCompared under the same requests\n{}", text(&versus.table(), width));
+            said += &format!("\n{COMPARISON}\n{}", text(&versus.table(), terminal));
         }
         if let Some(fast) = by_minute {
-            let table = text(&super::fidelity::table(simulated, fast), width);
-            said += &format!("\nHow far minute by minute is from request by request\n{table}");
+            let table = text(&super::fidelity::table(simulated, fast), terminal);
+            said += &format!(
+                "\nDifference of the minute-by-minute simulation from the request-by-request simulation\n{table}"
+            );
         }
         said
     }
@@ -213,28 +226,77 @@ impl Simulated {
     }
 }
 
+/// What explains the table of this name.
+pub(super) fn notes(simulated: &Simulated, table: &str) -> Option<String> {
+    match table {
+        "" => goals(simulated),
+        ELASTICITY => Some(SCORES.to_owned()),
+        _ => None,
+    }
+}
+
+/// The goals against which minutes are judged; each once.
+fn goals(simulated: &Simulated) -> Option<String> {
+    let mut goals: Vec<(String, Vec<&str>)> = Vec::new();
+    for stage in &simulated.stages {
+        for (service, goal) in &stage.goals {
+            let goal = match simulated.several_services {
+                true => format!("{goal} for {service}"),
+                false => goal.clone(),
+            };
+            match goals.iter_mut().find(|(known, _)| *known == goal) {
+                Some((_, stages)) => stages.push(&stage.name),
+                None => goals.push((goal, vec![&stage.name])),
+            }
+        }
+    }
+    let all = simulated.stages.len();
+    let said: Vec<String> = goals
+        .into_iter()
+        .map(|(goal, stages)| match stages.len() == all {
+            true => goal,
+            false => format!("{goal} ({})", stages.join(", ")),
+        })
+        .collect();
+    (!said.is_empty()).then(|| format!("outside goal: minutes that missed the goal {}", said.join("; ")))
+}
+
+/// The title of the rows of a case.
+pub(super) const FIGURES: &str = "Published and simulated figures";
+
+/// The title of a comparison of two stages.
+pub(super) const COMPARISON: &str = "Comparison with the same requests";
+
+/// The title of the table of scores.
+const ELASTICITY: &str = "Elasticity: how well the number of instances followed the load; lower is better";
+
+/// What the scores are.
+const SCORES: &str = "missing θU, excess θO: instances too few and too many, as a share of the required number. \
+    short τU, over τO: share of minutes with too few and too many. unstable υ: share of minutes in which the number and \
+    the load change in different directions. per instance: the rate that one instance carries.";
+
 /// What a reader of each stage must know.
-fn remarks(simulated: &Simulated) -> String {
+fn remarks(simulated: &Simulated, terminal: Terminal) -> String {
     let mut said = String::new();
     for stage in &simulated.stages {
         let services = stage.outcomes.first().into_iter().flat_map(|outcome| &outcome.services);
         for remark in services.flat_map(|service| &service.remarks) {
-            said += &format!("{}: {remark}\n", stage.name);
+            said += &paragraph(&format!("{}: {remark}", stage.name), terminal);
         }
         for note in &stage.notes {
-            said += &format!("{}: {note}\n", stage.name);
+            said += &paragraph(&format!("{}: {note}", stage.name), terminal);
         }
     }
     said
 }
 
 /// What was decided and why, service by service.
-fn decided(simulated: &Simulated, width: usize) -> String {
+fn decided(simulated: &Simulated, terminal: Terminal) -> String {
     let mut said = String::new();
     for stage in &simulated.stages {
         for service in stage.outcomes.first().into_iter().flat_map(|outcome| &outcome.services) {
             said += &format!("\nDecisions of {}, {}\n", stage.name, service.name);
-            said += &text(&decision_table(stage, service), width);
+            said += &text(&decision_table(stage, service), terminal);
             let left_off = service.decisions.left_off();
             if left_off > 0 {
                 said += &format!("… and {left_off} more\n");
@@ -245,7 +307,7 @@ fn decided(simulated: &Simulated, width: usize) -> String {
 }
 
 /// Why rows are not required, whether they hold or not; each reason once.
-fn reasons(verdicts: &[Verdict]) -> String {
+fn reasons(verdicts: &[Verdict], terminal: Terminal) -> String {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for Verdict { what, reported, .. } in verdicts {
         let Some(reason) = reported.as_deref() else { continue };
@@ -254,9 +316,9 @@ fn reasons(verdicts: &[Verdict]) -> String {
             None => reasons.push((reason, vec![what])),
         }
     }
-    let lines = reasons
-        .iter()
-        .map(|(reason, rows)| format!("{}: reported only, because {reason}\n", rows.join("; ")));
+    let lines = reasons.iter().map(|(reason, rows)| {
+        paragraph(&format!("{}: reported only, because {reason}", rows.join("; ")), terminal)
+    });
     let said: String = lines.collect();
     if said.is_empty() { said } else { said + "\n" }
 }
@@ -295,18 +357,20 @@ fn decision_table(stage: &Stage, service: &ServiceOutcome) -> Table {
 }
 
 /// What no vendor publishes.
-fn assumed(simulated: &Simulated, whole: bool) -> String {
+fn assumed(simulated: &Simulated, whole: bool, terminal: Terminal) -> String {
     let all = simulated.assumptions();
     if all.is_empty() {
         return String::new();
     }
     if !whole {
         let names: Vec<&str> = all.iter().map(|assumption| assumption.name).collect();
-        return format!(
-            "Assumed, because no vendor publishes it (more with --decisions or --json): {}\n",
-            names.join(", ")
+        let names = names.join(", ");
+        let said = format!(
+            "Assumptions where vendors publish nothing (--decisions and --json explain them): {names}"
         );
+        return paragraph(&said, terminal);
     }
-    let lines: String = all.iter().map(|assumption| format!("  {assumption}\n")).collect();
-    format!("Assumed, because no vendor publishes it:\n{lines}")
+    let lines: String =
+        all.iter().map(|assumption| paragraph(&format!("- {assumption}"), terminal)).collect();
+    format!("Assumptions where vendors publish nothing:\n{lines}")
 }

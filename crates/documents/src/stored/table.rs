@@ -1,47 +1,73 @@
 //! Stored runs, a line each.
 
 use super::Run;
+use crate::find::Kept;
 use measure::Value;
-use report::{Align, Table};
+use report::Align::{self, Left, Right};
+use report::{Table, Tone};
 use serde_json::Value as Json;
 use units::{Quantile, Rate, show_duration};
 
-/// The runs as a table; also that of the parts of a run.
+/// The runs as a table.
 pub fn table(runs: &[Run]) -> Table {
-    use Align::{Left, Right};
-    let mut table = Table::new(&[
-        ("id", Left),
-        ("began", Right),
-        ("command", Left),
-        ("target", Left),
-        ("load", Right),
-        ("answered", Right),
-        ("shed", Right),
-        ("failed", Right),
-        ("p50", Right),
-        ("p95", Right),
-        ("verdict", Left),
-    ]);
+    let mut table = columns(
+        &[("id", Left), ("began (UTC)", Left), ("command", Left), ("target", Left)],
+        "load or found rate",
+    );
     for run in runs {
-        let counts = match &run.recorded {
-            Some(recorded) => {
-                let dense = recorded.response.dense();
-                let quantile = |quantile| dense.quantile(quantile).map_or(String::new(), bound);
-                [
-                    recorded.accounting.answered.to_string(),
-                    recorded.accounting.shed.to_string(),
-                    (recorded.accounting.failed + recorded.accounting.timed_out).to_string(),
-                    quantile(Quantile::P50),
-                    quantile(Quantile::P95),
-                ]
-            }
-            None => Default::default(),
-        };
-        let identity = [run.id.clone(), run.started.second.clone(), run.command.clone(), run.target.clone()];
-        let cells = identity.into_iter().chain([load(&run.config)]).chain(counts);
-        table.row(cells.chain([run.verdict().to_owned()]));
+        let began = run.started.second.replace('T', " ").replace('Z', "");
+        let identity = [run.id.clone(), began, run.command.clone(), run.target.clone()];
+        let search = run.search();
+        let found = search.as_ref().map(Kept::found);
+        row(&mut table, &identity, found, run);
+        if let Some(search) = search {
+            table.stress(identity.len(), if search.has_rate() { Tone::Good } else { Tone::Bad });
+        }
     }
     table
+}
+
+/// The parts of a run as a table: all have its target.
+pub(super) fn parts(runs: &[Run]) -> Table {
+    let mut table = columns(&[("id", Left), ("part", Left)], "load");
+    for run in runs {
+        let name = run.command.split_once(": ").map_or(run.command.as_str(), |(_, part)| part);
+        row(&mut table, &[run.id.clone(), name.to_owned()], None, run);
+    }
+    table
+}
+
+/// A table of runs, with these columns first.
+fn columns(identity: &[(&str, Align)], load: &str) -> Table {
+    let numbers = ["answered", "shed", "failed", "p50", "p95"].map(|name| (name, Right));
+    let columns = identity.iter().copied().chain([(load, Left)]).chain(numbers).chain([("verdict", Left)]);
+    let mut table = Table::new(&columns.collect::<Vec<_>>());
+    table.dispensable(&["answered", "shed", "p50"]);
+    table
+}
+
+/// Adds a run after what identifies it; what a search found takes the place of its load.
+fn row(table: &mut Table, identity: &[String], found: Option<String>, run: &Run) {
+    let counts = match &run.recorded {
+        Some(recorded) => {
+            let dense = recorded.response.dense();
+            let quantile = |quantile| dense.quantile(quantile).map_or(String::new(), bound);
+            [
+                recorded.accounting.answered.to_string(),
+                recorded.accounting.shed.to_string(),
+                (recorded.accounting.failed + recorded.accounting.timed_out).to_string(),
+                quantile(Quantile::P50),
+                quantile(Quantile::P95),
+            ]
+        }
+        None => Default::default(),
+    };
+    let load = found.unwrap_or_else(|| load(&run.config));
+    let cells = identity.iter().cloned().chain([load]).chain(counts);
+    let cells: Vec<String> = cells.chain([run.verdict().to_owned()]).collect();
+    let verdict = cells.len() - 1;
+    table.row(cells);
+    table.stress(verdict, run.tone());
 }
 
 /// A quantile; one that lies among requests that were given up is a lower bound.

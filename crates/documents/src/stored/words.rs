@@ -1,29 +1,33 @@
 //! A stored run for people.
 
-use super::{Ended, Run, Stored, bound, table};
+use super::{Ended, Run, Stored, bound};
 use crate::run::parts;
 use crate::watched::SAMPLES;
+use crate::words::paragraph;
 use measure::{Histogram, Recorded, Second, Series, Stage};
-use report::{Align, Table, quantile, text};
+use report::{Align, Table, Terminal, quantile, text};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use units::{Bytes, Quantile, show_duration};
 
 impl Stored {
-    /// The run as a text.
-    pub fn text(&self) -> String {
+    /// The run as a text for a terminal; of a search, what it found comes first.
+    pub fn text(&self, terminal: Terminal) -> String {
         let Run { config, host, host_after, recorded, result, .. } = &self.run;
-        let mut blocks = vec![pairs("run", self.identity())];
+        let search = self.run.search();
+        let pairs = |heading: &str, of: Vec<(String, String)>| pairs(heading, of, terminal);
+        let mut blocks: Vec<String> = search.iter().map(|search| search.text(terminal)).collect();
+        blocks.push(pairs("run", self.identity()));
         blocks.push(pairs("configuration", flat(config)));
         blocks.push(pairs("host", host.clone()));
         blocks.push(pairs("host at the end", host_after.clone()));
         if let Some(recorded) = recorded {
-            blocks.push(account(recorded));
-            blocks.push(pairs("answers by status", named(&recorded.statuses)));
+            blocks.push(account(recorded, terminal));
+            blocks.push(pairs("responses by status", named(&recorded.statuses)));
             blocks.push(pairs("failures", named(&recorded.failures)));
             let one_load = Stage::are_one_load(&self.divided.stages);
             if one_load {
-                blocks.push(times(recorded));
+                blocks.push(times(recorded, terminal));
             }
             let tables = [
                 parts::stages(&self.divided.stages),
@@ -32,13 +36,20 @@ impl Stored {
                 parts::iterations(&recorded.iterations),
                 parts::connections(&recorded.connect.dense(), &recorded.tls.dense()),
             ];
-            blocks.extend(tables.into_iter().flatten().map(|table| text(&table, usize::MAX)));
-            blocks.push(seconds(&self.series));
+            blocks.extend(tables.into_iter().flatten().map(|table| text(&table, terminal)));
+            blocks.push(seconds(&self.series, terminal));
             blocks.push(pairs("verdict", judged(recorded)));
         }
-        blocks.push(pairs("result", result.as_deref().map(flat).unwrap_or_default()));
-        if !self.parts.is_empty() {
-            blocks.push(format!("parts\n{}", text(&table(&self.parts), usize::MAX)));
+        if search.is_none() {
+            blocks.push(pairs("result", result.as_deref().map(flat).unwrap_or_default()));
+        }
+        if let Some(first) = self.parts.first() {
+            let table = text(&super::table::parts(&self.parts), terminal);
+            let more = paragraph(
+                &format!("Parts of this run; headroom show {} shows the first", first.id),
+                terminal,
+            );
+            blocks.push(format!("{more}{table}"));
         }
         blocks.retain(|block| !block.is_empty());
         blocks.join("\n")
@@ -59,14 +70,14 @@ impl Stored {
             Some(Ended { at, took }) => {
                 lines.push(("ended", format!("{}, after {}", at.second, show_duration(*took))));
             }
-            None => lines.push(("ended", "not yet, or its process ended without a word".to_owned())),
+            None => lines.push(("ended", "not yet, or its process was killed".to_owned())),
         }
         lines.push(("error", error.clone().unwrap_or_default()));
         if let Some(recorded) = recorded {
             lines.push(("scheduled for", show_duration(recorded.elapsed).to_string()));
             lines.push(("connections opened", recorded.connections.to_string()));
             lines.push(("bytes received", Bytes::new(recorded.bytes_received).to_string()));
-            lines.push(("processor time", show_duration(recorded.cpu).to_string()));
+            lines.push(("CPU time", show_duration(recorded.cpu).to_string()));
         }
         lines.retain(|(_, value)| !value.is_empty());
         lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
@@ -74,7 +85,7 @@ impl Stored {
 }
 
 /// Every scheduled arrival, and whether the fates add up to the schedule.
-fn account(recorded: &Recorded) -> String {
+fn account(recorded: &Recorded, terminal: Terminal) -> String {
     let accounting = &recorded.accounting;
     let mut table = Table::new(&[("account", Align::Left), ("", Align::Right), ("", Align::Left)]);
     for (name, count) in accounting.fates() {
@@ -88,22 +99,22 @@ fn account(recorded: &Recorded) -> String {
     table.row(["sum".to_owned(), sum.to_string(), balance.to_owned()]);
     table.row(["scheduled".to_owned(), accounting.scheduled.to_string()]);
     if recorded.counts_resent {
-        let what = "sent again after a lost connection or a refused stream; not part of the sum";
+        let what = "sent again after a lost connection or a refused stream; not in the sum";
         table.row(["resent".to_owned(), accounting.resent.to_string(), what.to_owned()]);
     }
-    text(&table, usize::MAX)
+    text(&table, terminal)
 }
 
-fn times(recorded: &Recorded) -> String {
+fn times(recorded: &Recorded, terminal: Terminal) -> String {
     use Align::{Left, Right};
     let headings = ["count", "p50", "p90", "p95", "p99", "p99.9", "max", "mean"].map(|name| (name, Right));
     let columns: Vec<(&str, Align)> = std::iter::once(("times", Left)).chain(headings).collect();
     let mut table = Table::new(&columns);
     for (name, histogram) in [
-        ("response (from intended start)", &recorded.response),
-        ("service (from actual start)", &recorded.service),
+        ("response time", &recorded.response),
+        ("service time", &recorded.service),
         ("dispatch delay", &recorded.dispatch),
-        ("response of the shed", &recorded.shed_response),
+        ("shed responses", &recorded.shed_response),
     ] {
         let dense: Histogram = histogram.dense();
         let (Some(max), Some(mean)) = (dense.max(), dense.mean()) else { continue };
@@ -111,11 +122,11 @@ fn times(recorded: &Recorded) -> String {
         let cells = cells.chain(QUANTILES.map(|point| quantile(&dense, point)));
         table.row(cells.chain([bound(max), show_duration(mean).to_string()]));
     }
-    text(&table, usize::MAX)
+    text(&table, terminal)
 }
 
 /// The course of the run in at most [`MOST_LINES`] lines.
-fn seconds(series: &Series) -> String {
+fn seconds(series: &Series, terminal: Terminal) -> String {
     use Align::{Left, Right};
     let count = series.seconds.len();
     if count == 0 {
@@ -142,7 +153,7 @@ fn seconds(series: &Series) -> String {
             at(Quantile::P95),
         ]);
     }
-    text(&table, usize::MAX)
+    text(&table, terminal)
 }
 
 fn judged(recorded: &Recorded) -> Vec<(String, String)> {
@@ -155,13 +166,13 @@ fn judged(recorded: &Recorded) -> Vec<(String, String)> {
 }
 
 /// Names and values below a heading; nothing where there are none.
-fn pairs(heading: &str, pairs: Vec<(String, String)>) -> String {
+fn pairs(heading: &str, pairs: Vec<(String, String)>, terminal: Terminal) -> String {
     if pairs.is_empty() {
         return String::new();
     }
     let mut table = Table::new(&[(heading, Align::Left), ("", Align::Left)]);
     pairs.into_iter().for_each(|(name, value)| table.row([name, value]));
-    text(&table, usize::MAX)
+    text(&table, terminal)
 }
 
 fn named<K: ToString>(counts: &BTreeMap<K, u64>) -> Vec<(String, String)> {
@@ -175,7 +186,7 @@ pub(super) fn flat(text: &str) -> Vec<(String, String)> {
         Json::Object(members) => members
             .into_iter()
             // Samples are for `--json`; their summary is next to them.
-            .filter(|(name, _)| name != SAMPLES)
+            .filter(|(name, value)| name != SAMPLES && !value.is_null())
             .map(|(name, value)| (name, plain(value)))
             .collect(),
         other => vec![(plain(other), String::new())],

@@ -1,18 +1,22 @@
 //! A gateway as plain tables.
 
 use super::sections::{sections, summary};
-use report::{Table, text as table_text};
+use crate::words::paragraph;
+use report::{Table, Terminal, text as table_text};
 use status::Status;
 
-/// A gateway in tables, one below the other, each at most `width` columns wide where its words allow it.
-pub fn text(title: &str, status: &Status, width: usize) -> String {
-    let mut text = format!("{title}   {}\n", summary(status));
+/// A gateway in tables for a terminal, one below the other.
+pub fn text(title: &str, status: &Status, terminal: Terminal) -> String {
+    let mut text = paragraph(&format!("{title}   {}", summary(status)), terminal);
     for section in sections(status, None) {
         let mut table = Table::new(&section.columns);
+        table.dispensable(section.dispensable);
         for row in section.rows {
+            let tones: Vec<_> = row.iter().map(|cell| cell.tone).collect();
             table.row(row.into_iter().map(|cell| cell.text));
+            tones.into_iter().enumerate().for_each(|(column, tone)| table.stress(column, tone));
         }
-        text += &format!("\n{}\n{}", section.title, table_text(&table, width));
+        text += &format!("\n{}\n{}", section.title, table_text(&table, terminal));
     }
     text
 }
@@ -24,6 +28,6 @@ mod tests {
 
     #[test]
     fn a_gateway_in_plain_tables() {
-        insta::assert_snapshot!(text("gateway on 127.0.0.1:9901", &sample::busy(), usize::MAX));
+        insta::assert_snapshot!(text("gateway on 127.0.0.1:9901", &sample::busy(), Terminal::PIPE));
     }
 }

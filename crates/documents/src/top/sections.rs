@@ -1,7 +1,7 @@
 //! What is shown of a gateway: sections with rows of cells.
 
 use super::history::{History, instance_name, limit_kind};
-use report::{Align, grouped};
+use report::{Align, Tone, grouped};
 use status::{Flow, Instance, Limit, LimitKind, Policy, Pool, ServiceLevel, Status, state};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,6 +16,8 @@ pub struct Section {
     pub columns: Vec<(&'static str, Align)>,
     /// As many cells in each as there are columns.
     pub rows: Vec<Vec<Cell>>,
+    /// The headings of columns that a narrow terminal does without, the first first.
+    pub dispensable: &'static [&'static str],
 }
 
 /// A cell and how it strikes the eye.
@@ -25,21 +27,6 @@ pub struct Cell {
     pub text: String,
     /// How much it is stressed.
     pub tone: Tone,
-}
-
-/// How a cell strikes the eye. Colour only stresses what the text says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
-    /// Like any other text.
-    Plain,
-    /// As it should be.
-    Good,
-    /// Worth a look.
-    Busy,
-    /// Something is refused, late or failing.
-    Bad,
-    /// Beside the matter.
-    Dim,
 }
 
 impl Cell {
@@ -135,6 +122,7 @@ fn service_levels(status: &Status, history: Option<&History>) -> Section {
     });
     Section {
         title: "service levels",
+        dispensable: &[PICTURE],
         columns: vec![
             ("class", Left),
             ("conforming", Right),
@@ -168,6 +156,7 @@ fn policies(status: &Status) -> Section {
     });
     Section {
         title: "policies",
+        dispensable: &["when"],
         columns: vec![("policy", Left), ("state", Left), ("for", Right), ("reason", Left), ("when", Left)],
         rows: rows.collect(),
     }
@@ -195,6 +184,7 @@ fn limits(status: &Status, history: Option<&History>) -> Section {
     });
     Section {
         title: "limits",
+        dispensable: &["from", PICTURE],
         columns: vec![
             ("limit", Left),
             ("bound", Left),
@@ -229,6 +219,7 @@ fn routes(status: &Status, history: Option<&History>) -> Section {
     });
     Section {
         title: "routes, per second",
+        dispensable: &[PICTURE, "other"],
         columns: vec![
             ("route", Left),
             ("demand", Right),
@@ -263,6 +254,7 @@ fn reasons(status: &Status) -> Section {
     }
     Section {
         title: "shed and failed, by reason",
+        dispensable: &[],
         columns: vec![("route", Left), ("", Left), ("reason", Left), ("per second", Right), ("total", Right)],
         rows,
     }
@@ -294,6 +286,7 @@ fn instances(status: &Status, history: Option<&History>) -> Section {
     });
     Section {
         title: "instances",
+        dispensable: &["idle", PICTURE],
         columns: vec![
             ("pool", Left),
             ("instance", Left),

@@ -24,9 +24,10 @@ use side::{RunList, Side};
 /// several runs on each side, the intervals include this. Use at least three runs on each side. Five runs detect a
 /// slowdown of 5 % in 9 of 10 comparisons if runs vary by less than 2 %. If possible, alternate the two sides.
 ///
-/// With single runs (at least 20 s), a difference must exceed the variation of other runs in the ledger with the same
-/// command, target, host and arguments (except seed and output files); at least three such runs are needed. Without
-/// them, the finding holds for these two runs only, and differences below 5 % are not shown.
+/// With single runs, a difference must exceed the variation of other runs in the ledger with the same command, target,
+/// host and arguments (except seed and output files); at least three such runs are needed. Without them, the finding
+/// holds for these two runs only, and differences below 5 % are not shown. Runs of 5 s to 20 s have wide intervals;
+/// shorter runs have none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -96,7 +97,7 @@ pub fn run(args: &Args) -> Exit {
     if args.json {
         return output::print(&format!("{:#}\n", compared.json()));
     }
-    let exit = output::print(&compared.text(output::width()));
+    let exit = output::print(&compared.text(output::terminal()));
     eprint!("\n{}", super::runs::more(&compared.b.first.id().to_string()));
     exit
 }

@@ -7,7 +7,7 @@ use crate::guard::{GuardArgs, GuardError};
 use crate::inputs::{self, FormatArgs, InputError};
 use crate::ledger_file::LedgerArgs;
 use crate::next::Typed;
-use crate::output::{complain, note, print};
+use crate::output::{complain, note, print, terminal};
 use crate::outputs::OutputArgs;
 use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
 use ::load::{Arrivals, Course, Model, Plan, Servers, Work};
@@ -157,7 +157,7 @@ pub fn run(args: &Args) -> Exit {
     };
     if args.dry_run {
         let thresholds = thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
-        return print(&asked(&plan).text(&thresholds));
+        return print(&asked(&plan).text(&thresholds, terminal()));
     }
     drive::run(&drive::Run {
         command: "replay",

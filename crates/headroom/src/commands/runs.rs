@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Exit {
         eprintln!("{EMPTY}");
         return Exit::Done;
     };
-    let exit = output::print(&report::text(&table(&runs), output::width()));
+    let exit = output::print(&report::text(&table(&runs), output::terminal()));
     eprint!("\n{}", more(&latest.id));
     exit
 }

@@ -1,12 +1,15 @@
 //! `headroom show ID`: all that the ledger knows of a run.
 
+use super::find::next;
 use super::runs::EMPTY;
 use crate::emit::{EmitError, Proxy, emit};
 use crate::exit::Exit;
 use crate::ledger_file::{Error, LedgerArgs};
+use crate::next::Typed;
 use crate::output_file::{WriteError, check_or_stdout, is_stdout, write_or_stdout};
 use crate::{output, stored};
 use documents::emit::EmitError as NoLimit;
+use documents::find::Kept;
 use documents::stored::{NothingMeasured, Stored};
 use ledger::RunId;
 use std::path::{Path, PathBuf};
@@ -68,7 +71,11 @@ fn print(args: &Args, whole: &Stored) -> Exit {
         Some(Ok(text)) => output::print(&text),
         Some(Err(error)) => output::fail(&error),
         None if args.json => output::print(&format!("{:#}\n", whole.json())),
-        None => output::print(&whole.text()),
+        None => {
+            let line = |search: Kept| next(&Typed::now(), search.target(), search.next()).next();
+            let next = whole.run.search().map(line).map_or(String::new(), |line| format!("\n{line}"));
+            output::print(&(whole.text(output::terminal()) + &next))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Quantity;
 use crate::blocks::{Block, Blocks};
-use crate::interval::{Estimate, Interval, Refusal};
+use crate::interval::{ENOUGH_SECONDS, Estimate, Interval, Refusal};
 
 /// The figures of one run for comparisons.
 #[derive(Debug, Clone)]
@@ -35,6 +35,7 @@ impl Numbers {
             Quantity::Errors => blocks.share_estimate(|block: &Block| block.errors),
             Quantity::Shed => blocks.share_estimate(|block: &Block| block.shed),
         });
+        let short = blocks.seconds.len() < ENOUGH_SECONDS;
         let mut points = [Err(Refusal::Nothing); 8];
         for ((point, estimate), quantity) in points.iter_mut().zip(&estimates).zip(Quantity::ALL) {
             *point = match (estimate, quantity) {
@@ -43,10 +44,10 @@ impl Numbers {
                 }
                 (_, Quantity::Errors) => share(blocks, |block| block.errors),
                 (_, Quantity::Shed) => share(blocks, |block| block.shed),
-                (Ok(estimate), _) => Ok(with_error(estimate)),
+                (Ok(estimate), _) if !short => Ok(with_error(estimate)),
                 // Runs that are repeated need not be long.
-                (Err(Refusal::FewSeconds { .. }), Quantity::Rate) => rate(blocks),
-                (Err(Refusal::FewSeconds { .. }), Quantity::Response(quantile)) => match &times {
+                (_, Quantity::Rate) => rate(blocks),
+                (_, Quantity::Response(quantile)) => match &times {
                     Ok(times) => times.value(quantile).map(|(value, lower_bound)| Point {
                         value,
                         error: HISTOGRAM_STEP,

@@ -80,8 +80,14 @@ fn a_quantile_needs_thirty_samples_beyond_it() {
 
 #[test]
 fn a_few_seconds_give_no_interval() {
-    let blocks = Synthetic { seconds: 19, ..Synthetic::CALM }.blocks(3);
-    let refusal = Refusal::FewSeconds { found: 19 };
+    let width = |seconds| {
+        let interval =
+            Synthetic { seconds, ..Synthetic::CALM }.blocks(3).quantile(Quantile::P50, 0.95).unwrap();
+        interval.high - interval.low
+    };
+    assert!(width(5) > 3.0 * width(20), "{} {}", width(5), width(20));
+    let blocks = Synthetic { seconds: 4, ..Synthetic::CALM }.blocks(3);
+    let refusal = Refusal::FewSeconds { found: 4 };
     assert_eq!(blocks.quantile(Quantile::P50, 0.95), Err(refusal));
     assert_eq!(blocks.rate(0.95), Err(refusal));
     assert_eq!(Blocks::default().quantile(Quantile::P50, 0.95), Err(Refusal::Nothing));

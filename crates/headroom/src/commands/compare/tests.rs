@@ -4,6 +4,7 @@ use ledger::{NewRun, Outcome, WallTime};
 use measure::{
     Accounting, Cell, Endpoint, Histogram, Measurement, Outcome as Came, Reason, Second, Stage, Validity,
 };
+use report::Terminal;
 use std::time::Duration;
 use units::{Ratio, Timestamp};
 
@@ -103,7 +104,9 @@ fn scaled(percent: u64) -> Measurement {
 
 #[test]
 fn a_slower_run_is_said_to_be_slower() {
-    let text = compared(measured(1, 0), measured(2, 3), Choice::default(), false).unwrap().text(100);
+    let text = compared(measured(1, 0), measured(2, 3), Choice::default(), false)
+        .unwrap()
+        .text(Terminal::of_width(100));
     insta::assert_snapshot!(text);
 }
 
@@ -111,7 +114,8 @@ fn a_slower_run_is_said_to_be_slower() {
 fn equal_runs_show_no_difference() {
     let mut suspect = measured(1, 0);
     suspect.validity = Validity::of(vec![Reason::Steal { share: Ratio::of(1, 20).unwrap() }]);
-    let text = compared(measured(1, 0), suspect, Choice::default(), false).unwrap().text(100);
+    let text =
+        compared(measured(1, 0), suspect, Choice::default(), false).unwrap().text(Terminal::of_width(100));
     insta::assert_snapshot!(text);
 }
 
@@ -190,10 +194,10 @@ fn several_runs_a_side_are_judged_by_what_they_differ_by() {
     let (_directory, ledger, _) = repeated(&[100, 102, 98, 101, 99, 100, 103, 97]);
     let equal = of(&ledger, "r1,r2,r3,r4", "r5,r6,r7,r8", Choice::default(), false).unwrap();
     assert!(equal.comparison.shows_nothing());
-    insta::assert_snapshot!(equal.text(120));
+    insta::assert_snapshot!(equal.text(Terminal::of_width(120)));
     let (_directory, ledger, _) = repeated(&[100, 102, 98, 112, 110, 108]);
     let slower = of(&ledger, "r1,r2,r3", "r4,r5,r6", Choice::default(), false).unwrap();
-    insta::assert_snapshot!(slower.text(120));
+    insta::assert_snapshot!(slower.text(Terminal::of_width(120)));
     let schema = serde_json::from_str(documents::compare::SCHEMA).unwrap();
     assert_eq!(schema::check(&schema, &slower.json()), Vec::<String>::new());
     assert_eq!((&slower.json()["basis"], &slower.json()["freedom"]), (&"repetitions".into(), &4.into()));
@@ -205,7 +209,7 @@ fn one_run_a_side_is_judged_by_what_other_runs_differ_by() {
     let (_directory, ledger, _) = repeated(&[100, 106, 103, 97, 100, 95, 104]);
     let known = of(&ledger, "r1", "r2", Choice::default(), false).unwrap();
     assert!(known.comparison.shows_nothing());
-    insta::assert_snapshot!(known.text(120));
+    insta::assert_snapshot!(known.text(Terminal::of_width(120)));
     let (_directory, ledger, _) = repeated(&[100, 106]);
     assert!(!of(&ledger, "r1", "r2", Choice::default(), false).unwrap().comparison.shows_nothing());
 }

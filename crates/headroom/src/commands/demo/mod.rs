@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Exit {
 }
 
 fn closing(story: &Story) -> String {
-    format!("\n{}\n{NEXT}", report::text(&story.table(), output::width()))
+    format!("\n{}\n{NEXT}", report::text(&story.table(), output::terminal()))
 }
 
 /// The report, where no other name is given.

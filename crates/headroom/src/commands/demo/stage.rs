@@ -159,8 +159,8 @@ impl LiveLine {
         let (now, then) = (&progress.accounting, &self.before.accounting);
         let a_second = |now: u64, then: u64| (now.saturating_sub(then)) as f64 / span;
         let p95 = self.recent.quantile(Quantile::P95).map_or(Duration::ZERO, |p95| p95.at);
-        output::tell(&format!(
-            "\r\x1b[K          {:>3.0} s   offered {:>3.0}/s   good {:>3.0}/s   shed {:>3.0}/s   in flight {:>3}   p95 {}",
+        output::tell_now(&format!(
+            "          {:>3.0} s  offered {:>3.0}/s  good {:>3.0}/s  shed {:>3.0}/s  in flight {:>3}  p95 {}",
             progress.at.as_secs_f64(),
             a_second(now.scheduled, then.scheduled),
             self.good as f64 / span,

@@ -35,9 +35,9 @@ pub enum StoryError {
 pub fn tell(recorder: &mut Recorder, run: Begun) -> Result<Story, StoryError> {
     let mut stage = Stage::set()?;
     output::tell(&format!(
-        "headroom demo: a service at its limit, and the same flood without and with a policy\n\n\
-         The service is built in: 107 requests a second, and less the more wait once 12 are in flight.\n\
-         The gateway in front of it listens on {}. Nothing leaves this machine.\n\n",
+        "headroom demo: overload of a service, without and with a policy of the gateway\n\n\
+         The built-in service carries 107 requests a second, and fewer with more than 12 in flight.\n\
+         The gateway in front of it listens on {}. All traffic stays on this machine.\n\n",
         stage.address()
     ));
     let mut teller = Teller { recorder, run, story: Story::default(), ended: Timestamp::ZERO };
@@ -75,7 +75,7 @@ const CALM: Act = Act {
     name: "calm",
     rate: 100.0,
     length: Duration::from_secs(12),
-    told: "100 a second, no policy: what the service can carry",
+    told: "100 requests a second without a policy: below the limit of the service",
     repeatable: true,
 };
 
@@ -83,7 +83,7 @@ const COLLAPSE: Act = Act {
     name: "collapse",
     rate: 110.0,
     length: Duration::from_secs(15),
-    told: "110 a second, no policy: a little more than it can carry",
+    told: "110 requests a second without a policy: just above the limit",
     repeatable: true,
 };
 
@@ -91,7 +91,7 @@ const POLICY: Act = Act {
     name: "policy",
     rate: 110.0,
     length: Duration::from_secs(20),
-    told: "110 a second again; when slower than 50 ms: admit 100/s, shed the rest",
+    told: "110 requests a second; while slower than 50 ms, 100/s are admitted",
     repeatable: true,
 };
 
@@ -99,7 +99,7 @@ const AFTER: Act = Act {
     name: "after",
     rate: 90.0,
     length: Duration::from_secs(14),
-    told: "90 a second, right after the flood: the policy lifts its limit by itself",
+    told: "90 requests a second: the policy lifts its limit by itself",
     repeatable: false,
 };
 
@@ -149,7 +149,7 @@ impl Teller<'_> {
                 Some(longest) if act.repeatable && stage.now().since(Timestamp::ZERO) < REPEAT_UNTIL => {
                     repeated += 1;
                     output::tell(&format!(
-                        "          this machine stood still for {}: the phase is repeated\n",
+                        "          this machine paused for {}: the phase is repeated\n",
                         show_duration(longest)
                     ));
                     stage.until_calm()?;
@@ -157,7 +157,7 @@ impl Teller<'_> {
                 longest => {
                     if let Some(longest) = longest {
                         output::tell(&format!(
-                            "          this machine stood still for {}\n",
+                            "          this machine paused for {}\n",
                             show_duration(longest)
                         ));
                     }
@@ -197,7 +197,7 @@ impl Teller<'_> {
         }
         match lifted {
             Some(after) => output::tell(&format!(
-                "          the limit was lifted {} after the flood\n",
+                "          the limit was lifted {} after the overload\n",
                 show_duration(after)
             )),
             None => output::tell("          the limit was not lifted within this phase\n"),

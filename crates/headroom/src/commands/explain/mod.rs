@@ -11,7 +11,6 @@ use crate::exit::Exit;
 use crate::ledger_file::LedgerArgs;
 use crate::output;
 use documents::explain::{self as words, Reasons};
-use documents::words::wrapped_to;
 use gateway::settings::AdminAddress;
 use http::codec::Refusal;
 use status::Status;
@@ -121,7 +120,7 @@ fn near(typed: &str, reasons: &Reasons) -> String {
         false => ("these are like it", similar),
         true => ("these are known", reasons.names().collect()),
     };
-    let lines = wrapped_to(&names.join(", "), COLUMNS);
+    let lines = report::fold(&names.join(", "), COLUMNS);
     format!("{said}:\n  {}", lines.join("\n  "))
 }
 

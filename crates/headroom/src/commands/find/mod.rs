@@ -25,7 +25,7 @@ use crate::guard::{GuardArgs, GuardError};
 use crate::ledger_file::LedgerArgs;
 use crate::live::Interrupts;
 use crate::next::{Line, Typed};
-use crate::output::{complain, fail, note, print};
+use crate::output::{complain, fail, note, print, terminal};
 use crate::output_file;
 use crate::recorder::{About, Recorder};
 use crate::request::{RequestArgs, RequestError, Spacing};
@@ -245,8 +245,8 @@ pub fn run(args: &Args) -> Exit {
             return fail(&error);
         }
     };
-    let said = say(args, &target, &outcome);
-    let whole = document::json(&outcome, None).to_string();
+    let (said, gateway) = say(args, &target, &outcome);
+    let whole = document::json(&outcome, gateway).to_string();
     recorder.finish(run, None, Some(whole));
     match said {
         Exit::Done => exit(&outcome),
@@ -254,8 +254,9 @@ pub fn run(args: &Args) -> Exit {
     }
 }
 
-/// Writes the files and prints the result, which is printed also where a file cannot be written.
-fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
+/// Writes the files and prints the result, which is printed also where a file cannot be written. Also gives what became
+/// of the gateway file.
+fn say<'a>(args: &'a Args, target: &Target, outcome: &Outcome) -> (Exit, Gateway<'a>) {
     let mut failed = None;
     let mut gateway = match document::limits(outcome) {
         _ if args.no_write => Gateway::NotWanted,
@@ -270,14 +271,14 @@ fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
             (failed, gateway) = (Some(error), Gateway::NotWanted);
         }
     }
-    let next = next(&Typed::now(), outcome, gateway.written().map(|(path, _)| path)).next();
-    let summary = format!("{}\n{next}", document::summary(outcome, gateway));
+    let written = gateway.written().map(|(path, _)| path);
+    let next = next(&Typed::now(), &outcome.target, document::next(outcome, written)).next();
+    let summary = format!("{}\n{next}", document::summary(outcome, gateway, terminal()));
     if let Some(path) = &args.report {
-        failed = failed.or(write_text(path, &document::page(outcome, &summary)).err());
+        failed = failed.or(write_text(path, &document::page(outcome, gateway)).err());
     }
-    let result =
-        if args.json { format!("{:#}\n", document::json(outcome, gateway.written())) } else { summary };
-    let emitted = args.emit.map(|proxy| emit(proxy, &document::json(outcome, None)));
+    let result = if args.json { format!("{:#}\n", document::json(outcome, gateway)) } else { summary };
+    let emitted = args.emit.map(|proxy| emit(proxy, &document::json(outcome, gateway)));
     let printed = match (emitted, &args.emit_to) {
         (None, _) => print(&result),
         (Some(Ok(text)), None) => {
@@ -293,14 +294,14 @@ fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
             print(&result)
         }
     };
-    failed.map_or(printed, |error| fail(&error))
+    (failed.map_or(printed, |error| fail(&error)), gateway)
 }
 
-/// The next sensible command.
-fn next(typed: &Typed, outcome: &Outcome, written: Option<&Path>) -> Line {
+/// The next sensible command after a search of a target.
+pub fn next(typed: &Typed, target: &str, next: Next) -> Line {
     let goals = |line| typed.values("slo").fold(line, |line: Line, goal| line.flag("threshold", goal));
-    let load = || Line::new("headroom load").value(&outcome.target);
-    match document::next(outcome, written) {
+    let load = || Line::new("headroom load").value(target);
+    match next {
         Next::Gateway(path) => Line::new("headroom gateway").value(&path.display().to_string()),
         Next::Hold(rate) => goals(load().flag("rate", &rate.to_string()).flag("duration", "1m")).repeated(
             typed,

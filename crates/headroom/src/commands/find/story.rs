@@ -1,8 +1,9 @@
 //! The story of a search on standard error: a line for each piece of load, and on a terminal what goes on now.
 
 use crate::live::heard;
+use crate::output;
 use ::load::Progress;
-use report::{grouped, rate};
+use report::{fold, grouped, rate};
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -65,6 +66,9 @@ impl Story {
         let clear = if self.live { "\r\x1b[K" } else { "" };
         self.drawn.set(None);
         self.told.set(Instant::now());
+        let terminal = output::terminal_of(std::io::stderr());
+        let lines = fold(what, terminal.prose().saturating_sub(TIME).max(LEAST));
+        let what = lines.join(&format!("\n{}", " ".repeat(TIME)));
         heard(writeln!(std::io::stderr(), "{clear}{:>6.1} s  {what}", self.elapsed().as_secs_f64()));
     }
 
@@ -83,15 +87,15 @@ impl Story {
             _ => Rate::of(now.accounting.answered, at),
         };
         self.drawn.set(Some((Instant::now(), at, now.accounting.answered)));
-        let _ = write!(
-            std::io::stderr(),
-            "\r\x1b[K{:>6.1} s  {what}: {}, answered {}, in flight {}{}",
+        let line = format!(
+            "{:>6.1} s  {what}: {}, answered {}, in flight {}{}",
             self.elapsed().as_secs_f64(),
             show_duration(at),
             rate(answered),
             grouped(now.in_flight + now.waiting),
             self.left_words(),
         );
+        output::tell_now(&line);
     }
 }
 
@@ -103,6 +107,10 @@ impl Drop for Story {
     }
 }
 
+/// Columns of the time that begins each line.
+const TIME: usize = 10;
+/// On a terminal that is narrower than this, lines are broken by the terminal.
+const LEAST: usize = 20;
 /// A line this often where there is no terminal.
 const PULSE: Duration = Duration::from_secs(10);
 /// Often enough to be alive, seldom enough to be read.

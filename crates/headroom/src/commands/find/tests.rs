@@ -15,8 +15,11 @@ use control::search::{
     Verdict,
 };
 use documents::emit::MARK;
-use documents::find::{self as document, Ended, Gateway, Outcome, Peak, Proof, Tried, so_far};
+use documents::find::{
+    self as document, Ended, Gateway, Kept, Next, NoFile, Outcome, Peak, Proof, Tried, so_far,
+};
 use gateway::settings::PathMatch;
+use report::Terminal;
 use std::path::Path;
 use std::time::Duration;
 use units::{InstanceCount, Rate, Ratio};
@@ -106,7 +109,8 @@ fn the_numbers_come_first() {
     let limits = document::limits(&outcome).unwrap();
     insta::assert_snapshot!(document::summary(
         &outcome,
-        Gateway::Written(Path::new("headroom-gateway.yaml"), limits)
+        Gateway::Written(Path::new("headroom-gateway.yaml"), limits),
+        Terminal::of_width(80),
     ));
 }
 
@@ -117,7 +121,9 @@ fn the_next_command_repeats_the_goal_and_the_request() {
          --seed 3 -c 40 --no-write --peak 72/s",
     );
     let nothing = Outcome { found: Found::Invalid, ..outcome() };
-    let next = |outcome: &Outcome, written| accepted(&super::next(&typed, outcome, written));
+    let next = |outcome: &Outcome, written| {
+        accepted(&super::next(&typed, &outcome.target, document::next(outcome, written)))
+    };
     insta::assert_snapshot!(format!(
         "{}\n{}\n{}",
         next(&outcome(), Some(Path::new("my gateway.yaml"))),
@@ -141,7 +147,7 @@ fn every_kind_of_answer_is_said() {
         let ended = if interrupted { Ended::Interrupted } else { Ended::Done };
         let outcome = Outcome { found, ended, proof: None, ..outcome() };
         let gateway = document::limits(&outcome).map_or_else(Gateway::None, |_| Gateway::NotWanted);
-        told.push_str(&document::summary(&outcome, gateway));
+        told.push_str(&document::summary(&outcome, gateway, Terminal::of_width(80)));
         told.push('\n');
     }
     insta::assert_snapshot!(told);
@@ -222,7 +228,11 @@ fn the_file_holds_to_what_limited_the_service() {
             !line.contains("provenance:") && !line.contains("# measured") && !line.contains("# at ")
         };
         told = told.lines().filter(provenance).collect::<Vec<_>>().join("\n") + "\n";
-        told += &document::summary(&outcome, Gateway::Written(Path::new("g.yaml"), limits));
+        told += &document::summary(
+            &outcome,
+            Gateway::Written(Path::new("g.yaml"), limits),
+            Terminal::of_width(80),
+        );
         told.push('\n');
     }
     insta::assert_snapshot!(told);
@@ -310,8 +320,8 @@ fn nothing_is_stated_and_no_file_written_without_a_verification() {
     for found in [not_verified(), at_least(false), Found::Unfinished { good: Some(rate(60.0)), bad: None }] {
         let outcome = Outcome { found, proof: None, ..outcome() };
         assert!(document::limits(&outcome).is_err(), "{found:?}");
-        assert!(document::json(&outcome, None)["sustainable_rate"].is_null(), "{found:?}");
-        let said = document::summary(&outcome, Gateway::NotWanted);
+        assert!(document::json(&outcome, Gateway::NotWanted)["sustainable_rate"].is_null(), "{found:?}");
+        let said = document::summary(&outcome, Gateway::NotWanted, Terminal::PIPE);
         assert!(said.starts_with("sustained") && said.contains("not found"), "{said}");
         assert!(!said.contains("confidence"), "{said}");
     }
@@ -333,12 +343,12 @@ fn a_disturbed_trial_is_called_disturbed_and_what_was_busy_is_named() {
             }
             other => other,
         };
-        let said = document::summary(&Outcome { found, ..told.clone() }, Gateway::NotWanted);
+        let said = document::summary(&Outcome { found, ..told.clone() }, Gateway::NotWanted, Terminal::PIPE);
         assert!(said.contains("cc1plus (4711)") && said.contains("disturbed"), "{said}");
         assert!(said.contains("not shown: the trial at 108.5/s was disturbed"), "{said}");
         assert!(!said.contains("cannot send more") && !said.contains("held the goal"), "{said}");
     }
-    let json = document::json(&told, None);
+    let json = document::json(&told, Gateway::NotWanted);
     assert_eq!(json["trials"][0]["reason"], format!("disturbed: {busy}"));
     assert_eq!(json["overload"]["disturbed"], true);
 }
@@ -352,12 +362,12 @@ fn a_search_that_was_cut_short_keeps_what_it_knows() {
 
 #[test]
 fn json_has_the_fixed_names() {
-    let json = document::json(&outcome(), None);
+    let json = document::json(&outcome(), Gateway::NotWanted);
     assert_eq!(json["sustainable_rate"]["low"], 105.92);
     assert_eq!(json["sustainable_rate"]["high"], 108.49);
     let peak = &json["peak"];
     assert_eq!((&peak["instances"], &peak["instances_needed"]), (&5.into(), &4.into()));
-    let unknown = document::json(&Outcome { found: Found::Invalid, ..outcome() }, None);
+    let unknown = document::json(&Outcome { found: Found::Invalid, ..outcome() }, Gateway::NotWanted);
     assert!(unknown["sustainable_rate"].is_null());
 }
 
@@ -374,15 +384,15 @@ fn json_keeps_to_its_schema() {
                 response_time: millis(10),
             })
             .into();
-    let whole = document::json(&told, None);
+    let whole = document::json(&told, Gateway::NotWanted);
     assert!(whole["knee"]["scaling"]["peak"].is_object(), "{}", whole["knee"]);
     let limits = document::limits(&told).unwrap();
     let unknown = Outcome { found: Found::Invalid, knee: None, proof: None, peak: None, ..outcome() };
     let documents = [
         whole,
-        document::json(&told, Some((Path::new("gateway.yaml"), limits))),
-        document::json(&outcome(), None),
-        document::json(&unknown, None),
+        document::json(&told, Gateway::Written(Path::new("gateway.yaml"), limits)),
+        document::json(&outcome(), Gateway::NotWanted),
+        document::json(&unknown, Gateway::NotWanted),
     ];
     let mut texts = String::new();
     for mut json in documents {
@@ -391,7 +401,7 @@ fn json_keeps_to_its_schema() {
         texts += &format!("{json:#}\n");
     }
     insta::assert_snapshot!(texts);
-    let page = document::page(&told, "the summary");
+    let page = document::page(&told, Gateway::NotWanted);
     assert!(page.contains("the peak is 1,884/s at 97 in flight") && page.contains(">fitted<"));
 }
 
@@ -400,20 +410,42 @@ fn another_proxy_gets_the_limits_of_the_gateway_file() {
     let outcome = outcome();
     let limits = document::limits(&outcome).unwrap();
     // As the ledger keeps it.
-    let kept: serde_json::Value = serde_json::from_str(&document::json(&outcome, None).to_string()).unwrap();
+    let kept: serde_json::Value =
+        serde_json::from_str(&document::json(&outcome, Gateway::NotWanted).to_string()).unwrap();
     let text = emit(Proxy::Haproxy, &kept).unwrap();
     let (rate, in_flight) = (limits.rate().unwrap(), limits.gated.unwrap().in_flight);
     assert!(text.contains(&format!(" ge {} }}", rate.rate.per_second())), "{text}");
     assert!(text.contains(&format!(" maxconn {in_flight} maxqueue {}\n", rate.room)), "{text}");
-    let unknown = document::json(&Outcome { found: Found::Invalid, ..outcome }, None);
+    let unknown = document::json(&Outcome { found: Found::Invalid, ..outcome }, Gateway::NotWanted);
     assert!(emit(Proxy::Haproxy, &unknown).is_err());
 }
 
 #[test]
+fn a_search_that_the_ledger_keeps_reads_as_a_page() {
+    let outcome = outcome();
+    let limits = document::limits(&outcome).unwrap();
+    let mut json = document::json(&outcome, Gateway::Written(Path::new("g.yaml"), limits));
+    let kept = Kept::of(&json.to_string()).unwrap();
+    assert_eq!((kept.found().as_str(), kept.has_rate()), ("105.9/s to 108.5/s", true));
+    assert_eq!(kept.next(), Next::Gateway(Path::new("g.yaml")));
+    insta::assert_snapshot!(kept.text(Terminal::of_width(80)));
+    // As an earlier version kept it.
+    json.as_object_mut().unwrap().remove("summary");
+    let text = Kept::of(&json.to_string()).unwrap().text(Terminal::PIPE);
+    assert!(text.starts_with("sustained  105.9/s to 108.5/s\ngoal "), "{text}");
+    assert!(Kept::of(r#"{"limit": 104.5}"#).is_none(), "the result of something else");
+    let unverified = Outcome { found: not_verified(), proof: None, ..outcome };
+    let kept = document::json(&unverified, Gateway::None(NoFile::NotVerified)).to_string();
+    let kept = Kept::of(&kept).unwrap();
+    assert_eq!((kept.found().as_str(), kept.has_rate()), ("none: no rate passed verification", false));
+    assert_eq!(kept.next(), Next::Measure);
+}
+
+#[test]
 fn the_page_shows_both_curves() {
-    let page = document::page(&outcome(), "the summary");
+    let page = document::page(&outcome(), Gateway::NotWanted);
     for part in [
-        "the summary",
+        "median response time without load",
         "knee 2",
         "requests in flight",
         "offered requests per second",
@@ -430,7 +462,7 @@ fn the_page_shows_both_curves() {
 fn the_page_states_no_rate_that_no_verification_showed() {
     let Found::Within(interval) = outcome().found else { panic!("the sample found an interval") };
     let found = Found::Within(Interval { verified: false, ..interval });
-    let page = document::page(&Outcome { found, ..outcome() }, "the summary");
+    let page = document::page(&Outcome { found, ..outcome() }, Gateway::NotWanted);
     assert!(page.contains("likely, not verified: 105.9/s to 108.5/s"), "{page}");
     assert!(
         page.contains("Sustainable rate: not found") && !page.contains("<dt>sustainable rate</dt>"),

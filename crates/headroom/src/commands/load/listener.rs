@@ -4,7 +4,7 @@ use super::drive::Run;
 use crate::exit::Exit;
 use crate::live::{Display, View};
 use crate::next::Typed;
-use crate::output::{complain, note, print};
+use crate::output::{complain, note, print, terminal};
 use crate::outputs::Results;
 use crate::recorder::{About, Begun, Recorder};
 use crate::remote::Stream;
@@ -82,7 +82,7 @@ impl<'a> Listener<'a> {
         let runs: Vec<_> = names.zip(series.runs.into_iter().map(|outcome| outcome.measured)).collect();
         let first = runs.first().and_then(|(name, _)| name.as_deref());
         let again = |first| super::again(&Typed::now(), "headroom load", first);
-        match print(&(repeated(&runs) + &first.map_or_else(String::new, again))) {
+        match print(&(repeated(&runs, terminal()) + &first.map_or_else(String::new, again))) {
             Exit::Done => self.exit,
             said => said,
         }
@@ -129,8 +129,7 @@ impl<'a> Listener<'a> {
                 1 => (self.run.next)(&self.run.plan, &outcome.measured, name.as_deref()),
                 _ => String::new(),
             };
-            let recorded = name.map_or(String::new(), |name| format!("run        {name} in the ledger\n"));
-            print(&format!("{}{recorded}\n{next}", result.text()))
+            print(&format!("{}\n{next}", result.text(name.as_deref(), terminal())))
         };
         match written {
             Err(error) => complain(&error, Exit::Failed),

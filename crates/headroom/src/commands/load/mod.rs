@@ -19,7 +19,7 @@ pub use args::{Args, span};
 use crate::exit::Exit;
 use crate::next::{Line, Typed};
 use crate::output;
-use crate::output::{complain, print};
+use crate::output::{complain, print, terminal};
 use ::load::{Plan, Work};
 use control::search::{CONDITIONS_MAX, Condition};
 use http::dial::{Origin, Scheme};
@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> Exit {
     };
     if args.dry_run {
         let thresholds = planned.thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
-        return print(&asked(&planned.plan).text(&thresholds));
+        return print(&asked(&planned.plan).text(&thresholds, terminal()));
     }
     drive::run(&drive::Run {
         command: "load",

@@ -1,6 +1,7 @@
 use crate::stored::read;
 use ledger::{Filter, Ledger, NewRun, Outcome, RunId, WallTime};
 use measure::{Check, Fate, Histogram, Measurement, Part, Reason, Second, Stage, Validity};
+use report::Terminal;
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 use units::{Ratio, Timestamp};
@@ -88,14 +89,14 @@ fn find() -> (tempfile::TempDir, Ledger, RunId) {
 #[test]
 fn a_run_is_shown_whole() {
     let (_directory, ledger, find) = find();
-    insta::assert_snapshot!(read(&ledger, find).unwrap().text());
+    insta::assert_snapshot!(read(&ledger, find).unwrap().text(Terminal::of_width(80)));
 }
 
 #[test]
 fn a_run_that_failed_says_so() {
     let (_directory, ledger, find) = find();
     let failed = ledger.runs(Filter::PartsOf(find), 1).unwrap()[0].id;
-    let text = read(&ledger, failed).unwrap().text();
+    let text = read(&ledger, failed).unwrap().text(Terminal::of_width(80));
     assert!(text.contains("connection refused") && text.contains("part of"), "{text}");
 }
 

@@ -3,9 +3,10 @@
 //! Each run is done by one thread alone, so the same bytes come out whatever the number of cores.
 
 use config::case::Case;
+use control::search::Condition;
 use documents::simulate::{Simulated, Stage};
 use sim::minutes::{Curves, Ladder, Minutes, work};
-use sim::settings::System;
+use sim::settings::{Goal, Service, System};
 use sim::{Fidelity, Requests};
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -81,6 +82,7 @@ pub fn drive(case: &Case, chosen: &[usize], seeds: &[u64], how: How) -> Simulate
             begins: stage.begins,
             warm_up: stage.system.warm_up,
             prices: stage.prices.clone(),
+            goals: goals(&stage.system),
             notes: stage.notes.clone(),
             fidelity,
             outcomes: flat.by_ref().take(seeds.len()).collect(),
@@ -96,6 +98,15 @@ pub fn drive(case: &Case, chosen: &[usize], seeds: &[u64], how: How) -> Simulate
         took: began.elapsed() - recording,
         recorded: recording,
     }
+}
+
+/// The services with a goal, and the goal as case files have it.
+fn goals(system: &System) -> Vec<(String, String)> {
+    let goal = |service: &Service| {
+        let Goal { quantile, below } = service.scaling.goal?;
+        Some((service.name.clone(), Condition::ResponseTime { quantile, below }.to_string()))
+    };
+    system.services.iter().filter_map(goal).collect()
 }
 
 struct Progress {

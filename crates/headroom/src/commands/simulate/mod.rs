@@ -250,7 +250,7 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
     } else if args.csv.as_deref().is_some_and(output_file::is_stdout) {
         Exit::Done
     } else {
-        output::print(&simulation.text(args.decisions, output::width()))
+        output::print(&simulation.text(args.decisions, output::terminal()))
     };
     if args.fidelity == Fidelity::Minute
         && let Some(said) = simulation.simulated.chosen_by_request()

@@ -4,6 +4,7 @@ use super::drive::{How, drive};
 use super::judge::verdicts;
 use config::case::{Case, Given, parse};
 use documents::simulate::{Simulated, Simulation, Verdict, Versus};
+use report::Terminal;
 use sim::Fidelity;
 use std::path::Path;
 
@@ -60,7 +61,7 @@ fn rows_are_judged_and_only_required_ones_are_missed() {
     let simulation = judged(&case, run(&case, &[0, 1], &[1, 2], 2));
     assert_eq!(words_of(&simulation), ["met", "met", "met", "missed", "missed"]);
     assert_eq!(simulation.verdicts.iter().filter(|verdict| verdict.missed()).count(), 1);
-    let said = simulation.text(false, 200);
+    let said = simulation.text(false, Terminal::of_width(200));
     assert!(said.contains("3 of 4 required rows met, 1 missed"), "{said}");
     assert!(said.contains("wrong too: reported only, because it was never so slow"), "{said}");
     let value = simulation.json(true);
@@ -93,7 +94,7 @@ fn the_reason_of_a_reported_row_is_said_where_it_is_met_too() {
         .unwrap_or_else(|problems| panic!("{problems}"));
     let simulation = judged(&case, run(&case, &[0, 1], &[1], 2));
     assert_eq!(words_of(&simulation)[4..], ["met", "missed"]);
-    let said = simulation.text(false, 200);
+    let said = simulation.text(false, Terminal::of_width(200));
     assert!(said.contains("\nwrong too; as well: reported only, because it was never so slow\n"), "{said}");
 }
 

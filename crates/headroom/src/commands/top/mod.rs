@@ -57,7 +57,7 @@ fn show(args: &Args) -> Result<Exit, Error> {
     Ok(if is_live {
         live(gateway, first)
     } else {
-        output::print(&text(&title(&gateway), &first, output::width()))
+        output::print(&text(&title(&gateway), &first, output::terminal()))
     })
 }
 

@@ -6,14 +6,14 @@
 use super::guard::{self, Input};
 use crate::admin::{Error, Gateway};
 use crate::{live, output};
-use documents::top::{History, Section, Tone, sections, summary};
+use documents::top::{History, Section, sections, summary};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
-use report::Align;
+use report::{Align, Tone};
 use status::Status;
 use std::collections::BTreeMap;
 use std::io;
@@ -219,7 +219,8 @@ impl Top {
         let offset = self.offsets.entry(section.title).or_default();
         *offset = last.min(*offset);
         let offset = *offset;
-        let widths = widths(section, area.width.into());
+        let columns = columns(section, area.width.into());
+        let widths = widths(section, &columns, area.width.into());
         let mut title = Style::new().add_modifier(Modifier::BOLD);
         if has_focus {
             title = title.add_modifier(Modifier::UNDERLINED);
@@ -229,8 +230,10 @@ impl Top {
             let rows = format!("   {} to {} of {}", offset + 1, offset + room, section.rows.len());
             name.push(Span::styled(rows, Modifier::DIM));
         }
-        let headings = section.columns.iter().zip(&widths);
-        let headings = headings.map(|(&(heading, align), &width)| cell(heading, width, align));
+        let shown =
+            columns.iter().zip(&widths).map(|(&column, &width)| (column, width, section.columns[column].1));
+        let headings =
+            shown.clone().map(|(column, width, align)| cell(section.columns[column].0, width, align));
         let mut lines = vec![
             Line::raw(""),
             Line::from(name),
@@ -238,7 +241,8 @@ impl Top {
         ];
         for row in section.rows.iter().skip(offset).take(room) {
             let mut spans = Vec::new();
-            for ((found, &width), &(_, align)) in row.iter().zip(&widths).zip(&section.columns) {
+            for (column, width, align) in shown.clone() {
+                let found = &row[column];
                 spans.push(Span::styled(cell(&found.text, width, align), self.style(found.tone)));
                 spans.push(Span::raw(GAP));
             }
@@ -281,16 +285,39 @@ fn heights(sections: &[Section], room: u16) -> Vec<u16> {
     heights
 }
 
-/// The width of each column: as wide as its cells, and where that is too much, the widest columns of words give.
-fn widths(section: &Section, room: usize) -> Vec<usize> {
-    let mut widths: Vec<usize> = section.columns.iter().map(|(name, _)| name.chars().count()).collect();
-    for row in &section.rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.text.chars().count());
+/// The width that all of a column needs.
+fn whole(section: &Section, column: usize) -> usize {
+    let cells = section.rows.iter().map(|row| row[column].text.chars().count());
+    cells.chain([section.columns[column].0.chars().count()]).max().unwrap_or(0)
+}
+
+fn sum(widths: impl ExactSizeIterator<Item = usize>) -> usize {
+    let gaps = GAP.len() * widths.len().saturating_sub(1);
+    widths.sum::<usize>() + gaps
+}
+
+/// The columns that are shown: all, or those that there is room for with some of their words.
+fn columns(section: &Section, room: usize) -> Vec<usize> {
+    let mut columns: Vec<usize> = (0..section.columns.len()).collect();
+    let needed = |column: &usize| match section.columns[*column].1 {
+        Align::Left => whole(section, *column).min(SOME_WORDS),
+        Align::Right => whole(section, *column),
+    };
+    for name in section.dispensable {
+        if sum(columns.iter().map(needed)) > room {
+            columns.retain(|&column| section.columns[column].0 != *name);
         }
     }
-    while widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1) > room {
-        let words = widths.iter_mut().zip(&section.columns).filter(|(_, column)| column.1 == Align::Left);
+    columns
+}
+
+/// The width of each of these columns: as wide as its cells, and where that is too much, the widest columns of words
+/// give.
+fn widths(section: &Section, columns: &[usize], room: usize) -> Vec<usize> {
+    let mut widths: Vec<usize> = columns.iter().map(|&column| whole(section, column)).collect();
+    while sum(widths.iter().copied()) > room {
+        let words =
+            widths.iter_mut().zip(columns).filter(|(_, column)| section.columns[**column].1 == Align::Left);
         match words.map(|(width, _)| width).max().filter(|width| **width > LEAST_WORDS) {
             Some(widest) => *widest -= 1,
             None => break,
@@ -319,6 +346,9 @@ const HEAD_LINES: usize = 3;
 
 /// Rows that a page moves by.
 const PAGE: usize = 10;
+
+/// A column of words is worth its place with so many characters of them.
+const SOME_WORDS: usize = 24;
 
 /// Fewer characters of a name say nothing.
 const LEAST_WORDS: usize = 8;
