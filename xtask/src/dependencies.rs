@@ -76,7 +76,14 @@ const TABLE: [Uses; 24] = [
         ],
     ),
     ("host", &[("units", QUANTITIES)]),
-    ("ledger", &[("measure", "histograms and series, which it keeps"), ("units", QUANTITIES)]),
+    (
+        "ledger",
+        &[
+            ("host", "whether the process of a run is there"),
+            ("measure", "histograms and series, which it keeps"),
+            ("units", QUANTITIES),
+        ],
+    ),
     ("report", &[("measure", "what it shows"), ("units", QUANTITIES)]),
     ("sample", &[("stats", "random streams of service times"), ("units", QUANTITIES)]),
     ("watch", &[("measure", "the numbers of a run"), ("units", QUANTITIES)]),
@@ -140,7 +147,6 @@ const TESTS: [Uses; 7] = [
     ("gateway", &[("http", "the virtual network"), ("sim", "every decision beside the simulator's")]),
     ("headroom", &[("status", SAMPLES)]),
     ("http", &[("stats", "random streams")]),
-    ("ledger", &[("host", "what a run records of its machine")]),
     ("load", &[("http", "the virtual network")]),
     ("study", &[("sample", "a service to send load to")]),
 ];

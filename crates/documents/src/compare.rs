@@ -61,6 +61,8 @@ pub struct Run {
     pub config: String,
     /// The machine that made the load.
     pub host: Vec<(String, String)>,
+    /// What interrupted it; `None` if it ended by itself.
+    pub interrupted: Option<String>,
     /// How far the run can be trusted.
     pub verdict: Verdict,
     /// Why, as sentences.

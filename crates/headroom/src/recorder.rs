@@ -5,7 +5,7 @@
 use crate::ledger_file::LedgerArgs;
 use crate::live::interrupted_by;
 use crate::output;
-use host::{host_facts, passing_host_facts};
+use host::{ProcessIdentity, host_facts, passing_host_facts};
 use ledger::{Ledger, NewRun, Outcome, RunId, WallTime};
 use measure::Measurement;
 
@@ -71,6 +71,7 @@ impl Recorder {
             target: about.target.to_owned(),
             host: host_facts(),
             started: WallTime::now(),
+            process: ProcessIdentity::own(),
         };
         Begun(self.attempt(|ledger| ledger.begin(&run)))
     }

@@ -71,10 +71,15 @@ impl fmt::Display for BusyProcess {
 
 /// The name is in brackets and may contain blanks and brackets.
 fn of_stat(stat: &str) -> Option<Process> {
-    let (before, after) = stat.rsplit_once(')')?;
+    let (before, _) = stat.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
-    let started = after.split_whitespace().nth(STARTED)?.parse().ok()?;
-    Some(Process { name: name.to_owned(), started, used: time_of(own_ticks(stat)?) })
+    Some(Process { name: name.to_owned(), started: started(stat)?, used: time_of(own_ticks(stat)?) })
+}
+
+/// When a process was started, in clock ticks since the boot, from the text of `/proc/PID/stat`.
+pub(crate) fn started(stat: &str) -> Option<u64> {
+    let (_, after) = stat.rsplit_once(')')?;
+    after.split_whitespace().nth(STARTED)?.parse().ok()
 }
 
 /// The place of the start time among the fields after the name: it is the 22nd of `/proc/PID/stat`.

@@ -1,6 +1,7 @@
 //! Converts between the columns of the tables and the values of this crate.
 
 use crate::{Error, NewRun, Run, RunId, State, WallTime, blob, schema};
+use host::{NoProcess, ProcessIdentity};
 use measure::{Accounting, Failure, Iterations, Measurement, Recorded, SparseHistogram, Verdict};
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Row, ToSql, Transaction, params};
@@ -27,6 +28,7 @@ const COLUMNS: &[&str] = &[
     "host",
     "host_after",
     "started_us",
+    "process",
     "ended_us",
     "error",
     "result",
@@ -62,8 +64,8 @@ const COLUMNS: &[&str] = &[
 /// Writes the row of a run that begins.
 pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
     transaction.execute(
-        "INSERT INTO run (parent, state, command, command_line, version, config, target, host, started_us, repeat_of)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO run (parent, state, command, command_line, version, config, target, host, started_us, repeat_of, process)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![
             run.parent,
             State::Running.name(),
@@ -75,6 +77,7 @@ pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &NewRun) -> rusqlit
             pairs(&run.host),
             run.started.micros(),
             run.repeat_of,
+            run.process.as_ref().map(ToString::to_string),
         ],
     )?;
     Ok(RunId::new(transaction.last_insert_rowid()))
@@ -155,6 +158,9 @@ pub(crate) fn run(row: &Row<'_>) -> rusqlite::Result<Result<Run, Error>> {
     Ok(columns.run())
 }
 
+/// What ended a run whose process is gone.
+const GONE: &str = "its process ended without recording a result";
+
 /// The columns of a row that belongs to a run; an error names the run and the column.
 pub(crate) struct Columns<'r> {
     pub(crate) id: RunId,
@@ -163,11 +169,16 @@ pub(crate) struct Columns<'r> {
 
 impl Columns<'_> {
     fn run(&self) -> Result<Run, Error> {
+        let state = self.read("state", |text: String| {
+            State::named(&text).ok_or_else(|| format!("`{text}` is no state"))
+        })?;
+        let process: Option<ProcessIdentity> = self.read("process", |text: Option<String>| {
+            text.map(|text| text.parse().map_err(|error: NoProcess| error.to_string())).transpose()
+        })?;
+        let is_gone = state == State::Running && !process.as_ref().is_some_and(ProcessIdentity::is_alive);
         Ok(Run {
             id: self.id,
-            state: self.read("state", |text: String| {
-                State::named(&text).ok_or_else(|| format!("`{text}` is no state"))
-            })?,
+            state: if is_gone { State::Interrupted } else { state },
             begun: NewRun {
                 parent: self.column("parent")?,
                 repeat_of: self.column("repeat_of")?,
@@ -178,9 +189,10 @@ impl Columns<'_> {
                 target: self.column("target")?,
                 host: self.json("host")?,
                 started: WallTime::from_micros(self.column("started_us")?),
+                process,
             },
             ended: self.column::<Option<i64>>("ended_us")?.map(WallTime::from_micros),
-            error: self.column("error")?,
+            error: if is_gone { Some(GONE.to_owned()) } else { self.column("error")? },
             result: self.column("result")?,
             host_after: self.json("host_after")?,
             recorded: match self.column::<Option<i64>>("elapsed_ns")? {

@@ -1,6 +1,7 @@
 //! The ledger's data about a run.
 
 use crate::WallTime;
+use host::ProcessIdentity;
 use measure::{Measurement, Recorded};
 use std::fmt;
 use std::str::FromStr;
@@ -50,12 +51,14 @@ impl FromStr for RunId {
 /// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It runs, or its process ended without recording its end.
+    /// It runs: its process exists.
     Running,
     /// It ended normally and has an outcome.
     Done,
-    /// It was ended early (Ctrl-C, a signal, a terminal that was closed). The measurements so far are kept;
-    /// [`Run::error`] says what ended it.
+    /// It was ended early (Ctrl-C, a signal, a terminal that was closed), and the measurements so far are kept; or its
+    /// process is gone and recorded no end, and nothing is kept. [`Run::error`] says which.
+    ///
+    /// A run without an end from a ledger that did not keep the process counts as one whose process is gone.
     Interrupted,
     /// It ended with an error.
     Failed,
@@ -100,6 +103,8 @@ pub struct NewRun {
     pub host: Vec<(String, String)>,
     /// When it began.
     pub started: WallTime,
+    /// The process that makes it; `None` where it is not known.
+    pub process: Option<ProcessIdentity>,
 }
 
 /// The outcome of a run.

@@ -171,6 +171,9 @@ const STEPS: &[&str] = &[
     ALTER TABLE measurement ADD COLUMN resent INTEGER;
     ALTER TABLE part ADD COLUMN resent INTEGER;
 ",
+    "
+    ALTER TABLE run ADD COLUMN process TEXT;
+",
 ];
 
 /// The columns that a version after the first added to a table: name, version, default for older files. A column has
@@ -185,6 +188,7 @@ const LATER: &[(&str, i64, &str)] = &[
     ("tls", 2, "NULL"),
     ("repeat_of", 3, "NULL"),
     ("resent", 3, "NULL"),
+    ("process", 4, "NULL"),
 ];
 
 /// The version that added endpoints, stages and checks.

@@ -9,6 +9,7 @@ use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
 };
 use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -21,6 +22,7 @@ pub struct Ledger {
     path: PathBuf,
     /// The version of the schema when the file was opened. Later versions only add to it.
     version: i64,
+    read_only: bool,
 }
 
 /// Selects runs.
@@ -48,42 +50,48 @@ impl Ledger {
         connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
         schema::migrate(&connection, path)?;
         write_ahead(&connection).map_err(failed)?;
-        Ok(Ledger { connection, path: path.to_owned(), version: schema::KNOWN })
+        Ok(Ledger { connection, path: path.to_owned(), version: schema::KNOWN, read_only: false })
     }
 
-    /// Opens an existing ledger for reading, and changes nothing in it: it may be of an older version, and the file and
-    /// its directory need not be writable. [`Ledger::begin`] and other writes fail.
+    /// Opens an existing ledger for reading, and changes nothing in it or in its directory: it may be of an older
+    /// version, and the file and its directory need not be writable. [`Ledger::begin`] and other writes fail.
+    ///
+    /// If no process has the file open, it is read as a file that does not change: what a process writes that begins
+    /// meanwhile is not seen.
     ///
     /// # Errors
     /// As for [`Ledger::open`], or there is no file.
     pub fn open_to_read(path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::of(path, source);
-        // If the file is not writable, SQLite opens it for reading.
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let shared = || {
-            let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-            connection.busy_timeout(PATIENCE).map_err(failed)?;
-            connection.pragma_update(None, "query_only", true).map_err(failed)?;
+        let alone = || {
+            let connection = alone(path).map_err(failed)?;
             let version = schema::found(&connection, path)?;
             Ok((connection, version))
         };
-        let (connection, version) = match shared() {
-            // Processes that have the file open at once share an index file in its directory, which cannot be created
-            // here.
-            Err(Error::Open { .. } | Error::ReadOnly { .. }) if may_stand_alone(path) => {
-                let connection = alone(path).map_err(failed)?;
-                let version = schema::found(&connection, path)?;
-                (connection, version)
-            }
-            opened => opened?,
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let shared = || {
+            let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+            connection.busy_timeout(PATIENCE).map_err(failed)?;
+            let version = schema::found(&connection, path)?;
+            Ok((connection, version))
+        };
+        let (connection, version) = match may_stand_alone(path) {
+            // Processes that have the file open at once share an index beside it. To open it with others would make one.
+            true if has_write_ahead_log(path) && !beside(path, "-shm").exists() => alone()?,
+            true => match shared() {
+                // An index that may not be used.
+                Err(Error::Open { .. } | Error::ReadOnly { .. }) => alone()?,
+                opened => opened?,
+            },
+            false => shared()?,
         };
         if version > 0 {
-            return Ok(Ledger { connection, path: path.to_owned(), version });
+            return Ok(Ledger { connection, path: path.to_owned(), version, read_only: true });
         }
         // An empty file: a ledger without runs.
         let connection = Connection::open_in_memory().map_err(failed)?;
         schema::migrate(&connection, path)?;
-        Ok(Ledger { connection, path: path.to_owned(), version: schema::KNOWN })
+        Ok(Ledger { connection, path: path.to_owned(), version: schema::KNOWN, read_only: true })
     }
 
     /// Adds a run that begins now; its state is [`State::Running`] until it is ended.
@@ -229,6 +237,9 @@ impl Ledger {
     }
 
     fn write<T>(&self, change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {
+        if self.read_only {
+            return Err(Error::ReadOnly { path: self.path.clone() });
+        }
         let transact = || {
             let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
             let value = change(&transaction)?;
@@ -304,14 +315,25 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Whether the file contains all written data: data in a log or journal file next to it is missing.
 fn may_stand_alone(path: &Path) -> bool {
-    ["-wal", "-journal"].into_iter().all(|suffix| {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(suffix);
-        std::fs::metadata(beside).map_or(true, |beside| beside.len() == 0)
-    })
+    let is_empty = |suffix| std::fs::metadata(beside(path, suffix)).map_or(true, |beside| beside.len() == 0);
+    ["-wal", "-journal"].into_iter().all(is_empty)
 }
 
-/// Opens a read-only file, without the index file that readers and writers share.
+/// The file beside a ledger whose name ends so.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Whether writers keep a write-ahead log: byte 18 of the file says so (<https://www.sqlite.org/fileformat.html>).
+fn has_write_ahead_log(path: &Path) -> bool {
+    let mut head = [0; 19];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head[18] == 2
+}
+
+/// Opens a file that no process writes, without the index file that readers and writers share.
 fn alone(path: &Path) -> rusqlite::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;

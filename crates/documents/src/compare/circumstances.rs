@@ -56,6 +56,9 @@ pub(super) fn warnings(a: &Side, b: &Side, choice: &Choice, differs: &[Circumsta
         if each.verdict != Verdict::Valid {
             warnings.push(format!("{id} is {}: {}", each.verdict.name(), each.reasons.join("; ")));
         }
+        if let Some(what) = &each.interrupted {
+            warnings.push(format!("{id} was interrupted ({what}) and is shorter than planned"));
+        }
         if each.stages > 1 && choice.stage.is_none() {
             let stages = each.stages;
             warnings.push(format!(

@@ -70,7 +70,8 @@ impl Stored {
             Some(Ended { at, took }) => {
                 lines.push(("ended", format!("{}, after {}", at.second, show_duration(*took))));
             }
-            None => lines.push(("ended", "not yet, or its process was killed".to_owned())),
+            None if self.run.state == "interrupted" => lines.push(("ended", "not known".to_owned())),
+            None => lines.push(("ended", "not yet".to_owned())),
         }
         lines.push(("error", error.clone().unwrap_or_default()));
         if let Some(recorded) = recorded {

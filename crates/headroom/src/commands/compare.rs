@@ -70,6 +70,8 @@ enum Error {
         "run {id} measured nothing itself; compare runs of load, or two parts of it (`headroom show {id}` names them)"
     )]
     NotMeasured { id: RunId },
+    #[error("run {id} is {state}: it recorded no result to compare{}", error.as_ref().map_or(String::new(), |error| format!(" ({error})")))]
+    NoResult { id: RunId, state: &'static str, error: Option<String> },
     #[error(
         "run {id} is invalid: {reasons}; it measures the load generator, not the service (--force compares it anyway)"
     )]
@@ -81,7 +83,9 @@ enum Error {
 impl Error {
     fn exit(&self) -> Exit {
         match self {
-            Error::Ledger(_) | Error::Empty | Error::NotMeasured { .. } => Exit::Failed,
+            Error::Ledger(_) | Error::Empty | Error::NotMeasured { .. } | Error::NoResult { .. } => {
+                Exit::Failed
+            }
             Error::Invalid { .. } => Exit::Invalid,
             Error::Unknown { .. } => Exit::Usage,
         }

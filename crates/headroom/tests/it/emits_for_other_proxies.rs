@@ -32,6 +32,7 @@ fn ledger(directory: &Path, service: SocketAddr) -> String {
             target: target.clone(),
             host: Vec::new(),
             started: WallTime::now(),
+            process: None,
         };
         let id = ledger.begin(&run).unwrap();
         let outcome = Outcome {

@@ -1,5 +1,5 @@
 use super::*;
-use host::host_facts;
+use host::{ProcessIdentity, host_facts};
 use measure::{
     Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Measurement, Part, Reason, Recorded, Second,
     Stage, Validity,
@@ -21,6 +21,7 @@ fn new_run(target: &str) -> NewRun {
         target: target.to_owned(),
         host: host_facts(),
         started: WallTime::from_micros(1_772_366_400_000_000),
+        process: ProcessIdentity::own(),
     }
 }
 
@@ -112,6 +113,91 @@ fn a_run_is_there_while_it_runs() {
     let run = ledger.run(id).unwrap();
     assert_eq!((run.state, run.ended, run.recorded), (State::Running, None, None));
     assert_eq!(run.begun, new_run("http://127.0.0.1:1/"));
+}
+
+#[test]
+fn a_run_whose_process_is_gone_is_interrupted() {
+    let (_directory, ledger) = in_a_new_file();
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    let own = ProcessIdentity::own().unwrap().to_string();
+    let (boot, stat) = (own.split(' ').next().unwrap(), format!("/proc/{}/stat", child.id()));
+    let stat = std::fs::read_to_string(stat).unwrap();
+    // The name `sleep` has no blank, so the start time is the 22nd word.
+    let started = stat.split(' ').nth(21).unwrap();
+    let process = format!("{boot} {} {started}", child.id()).parse().ok();
+    assert!(process.is_some());
+    let id = ledger.begin(&NewRun { process, ..new_run("a") }).unwrap();
+    assert_eq!(ledger.run(id).unwrap().state, State::Running);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = ledger.run(id).unwrap();
+    assert_eq!((run.state, run.ended), (State::Interrupted, None));
+    assert!(run.error.unwrap().contains("ended without recording a result"));
+    let listed = ledger.runs(Filter::TopLevel, 10).unwrap();
+    assert_eq!(listed[0].state, State::Interrupted);
+    // Of which nothing is known.
+    let older = ledger.begin(&NewRun { process: None, ..new_run("a") }).unwrap();
+    assert_eq!(ledger.run(older).unwrap().state, State::Interrupted);
+    // Its end can still be recorded: the process that asks was perhaps wrong.
+    ledger.finish(older, &outcome(None)).unwrap();
+    assert_eq!(ledger.run(older).unwrap().state, State::Done);
+}
+
+/// What a directory holds: names and contents.
+fn contents(directory: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+}
+
+fn without_index(mut contents: std::collections::BTreeMap<PathBuf, Vec<u8>>) -> Vec<(PathBuf, Vec<u8>)> {
+    // Readers note in the index of a live writer how far they have read.
+    let is_index = |path: &Path| path.to_string_lossy().ends_with("-shm");
+    contents.iter_mut().filter(|(path, _)| is_index(path)).for_each(|(_, bytes)| bytes.clear());
+    contents.into_iter().collect()
+}
+
+#[test]
+fn a_reader_leaves_the_file_and_its_directory_as_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.sqlite");
+    let read = |state| {
+        let before = contents(directory.path());
+        let ledger = Ledger::open_to_read(&path).unwrap();
+        let run = ledger.run(RunId::new(1)).unwrap();
+        assert_eq!(run.state, state);
+        ledger.series(run.id).unwrap();
+        ledger.parts(run.id).unwrap();
+        drop(ledger);
+        let after = contents(directory.path());
+        assert!(without_index(before.clone()) == without_index(after), "{:?}", before.keys());
+        before.len()
+    };
+    let writer = Ledger::open(&path).unwrap();
+    let id = writer.begin(&new_run("a")).unwrap();
+    assert_eq!(read(State::Running), 3, "the file, its log and its index");
+    writer.finish(id, &outcome(Some(&measured(&[5])))).unwrap();
+    assert_eq!(read(State::Done), 3);
+    drop(writer);
+    assert_eq!(read(State::Done), 1);
+}
+
+#[test]
+fn what_a_killed_writer_left_is_read_and_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.sqlite");
+    let writer = Ledger::open(&path).unwrap();
+    let id = writer.begin(&new_run("a")).unwrap();
+    writer.finish(id, &outcome(Some(&measured(&[5])))).unwrap();
+    // As they stand in the middle of a run: the run is in the log only.
+    let killed = tempfile::tempdir().unwrap();
+    for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"] {
+        std::fs::copy(directory.path().join(name), killed.path().join(name)).unwrap();
+    }
+    let before = without_index(contents(killed.path()));
+    let ledger = Ledger::open_to_read(&killed.path().join("ledger.sqlite")).unwrap();
+    assert_eq!(ledger.run(id).unwrap().state, State::Done);
+    drop(ledger);
+    assert!(before == without_index(contents(killed.path())));
 }
 
 #[test]

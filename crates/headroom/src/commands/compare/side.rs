@@ -3,7 +3,7 @@
 use super::Error;
 use crate::ledger_file::Error as LedgerError;
 use documents::compare::{self, Choice};
-use ledger::{Ledger, Run, RunId};
+use ledger::{Ledger, Run, RunId, State};
 use measure::{Blocks, Numbers, Parts, Recorded, Series, Verdict};
 use std::str::FromStr;
 
@@ -89,7 +89,10 @@ impl Measured {
     pub(super) fn of(ledger: &Ledger, run: Run, choice: &Choice) -> Result<Self, Error> {
         let id = run.id;
         let read = || Ok::<_, ledger::Error>((ledger.parts(id)?, ledger.series(id)?));
-        let recorded = run.recorded.as_ref().ok_or(Error::NotMeasured { id })?;
+        let recorded = run.recorded.as_ref().ok_or_else(|| match run.state {
+            State::Done => Error::NotMeasured { id },
+            state => Error::NoResult { id, state: state.name(), error: run.error.clone() },
+        })?;
         let (parts, series) = read().map_err(LedgerError::from)?;
         let blocks = blocks(id, recorded, &parts, &series, choice)?;
         let compared = compare::Run {
@@ -99,6 +102,7 @@ impl Measured {
             version: run.begun.version.clone(),
             config: run.begun.config.clone(),
             host: run.begun.host.clone(),
+            interrupted: (run.state == State::Interrupted).then(|| run.error.clone().unwrap_or_default()),
             verdict: recorded.verdict,
             reasons: recorded.reasons.clone(),
             stages: parts.stages.iter().filter(|stage| !stage.warm_up).count(),

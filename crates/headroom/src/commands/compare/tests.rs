@@ -66,6 +66,7 @@ fn begin(ledger: &Ledger, target: &str, config: &str, repeat_of: Option<RunId>) 
         target: target.to_owned(),
         host: vec![("cores".to_owned(), "4".to_owned()), ("load average".to_owned(), target.to_owned())],
         started: WallTime::from_micros(1_772_366_400_000_000),
+        process: None,
     };
     ledger.begin(&run).unwrap()
 }
@@ -261,4 +262,18 @@ fn the_first_run_of_a_series_stands_for_all() {
     // Who names others of a series means single runs.
     assert_eq!(lengths("r3", "r4"), ("r3".to_owned(), "r4".to_owned()));
     assert_eq!(lengths("r3,r5", "r7"), ("r3,r5".to_owned(), "r7".to_owned()));
+}
+
+#[test]
+fn a_run_whose_process_is_gone_is_not_compared() {
+    let (_directory, ledger, ids) = ledger_of(&[("a", "{}", measured(1, 0))]);
+    let gone = begin(&ledger, "a", "{}", None);
+    let [a, b] = [&ids[0], &gone].map(|id| RunList(vec![*id]));
+    let error = super::compared(&ledger, [&a, &b], &Choice::default(), false).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "run {gone} is interrupted: it recorded no result to compare (its process ended without recording a result)"
+        )
+    );
 }

@@ -48,6 +48,7 @@ mod tests {
             target: "http://127.0.0.1:9000/search".to_owned(),
             host: Vec::new(),
             started: WallTime::now(),
+            process: None,
         };
         let id = ledger.begin(&begun).unwrap();
         let outcome = Outcome {

@@ -17,6 +17,7 @@ fn new_run(command: &str, parent: Option<RunId>) -> NewRun {
         target: "http://127.0.0.1:8080/".to_owned(),
         host: vec![("kernel".to_owned(), "6.1.0".to_owned()), ("cores".to_owned(), "4".to_owned())],
         started: WallTime::from_micros(1_772_366_400_000_000),
+        process: None,
     }
 }
 
