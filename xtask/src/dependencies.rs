@@ -142,7 +142,7 @@ const TABLE: [Uses; 24] = [
 ];
 
 /// What their tests use besides.
-const TESTS: [Uses; 7] = [
+const TESTS: [Uses; 6] = [
     ("documents", &[("status", SAMPLES)]),
     ("gateway", &[("http", "the virtual network"), ("sim", "every decision beside the simulator's")]),
     ("headroom", &[("status", SAMPLES)]),

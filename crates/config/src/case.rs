@@ -18,7 +18,7 @@
 mod behavior_file;
 mod build;
 mod counts;
-mod file;
+pub(crate) mod file;
 mod merge;
 mod prices;
 pub mod row;

@@ -16,11 +16,13 @@
 pub mod case;
 mod check;
 mod file;
+mod kind;
 mod quick;
 pub mod scenario;
 mod schema;
 mod write;
 
+pub use kind::{Kind, kind, kind_of};
 pub use quick::{Quick, burst, quick};
 pub use schema::{schema, schema_text};
 pub use write::write;

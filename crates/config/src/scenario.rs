@@ -12,7 +12,7 @@
 
 mod build;
 mod data;
-mod file;
+pub(crate) mod file;
 mod load;
 mod request;
 mod step;

@@ -23,7 +23,7 @@ pub use check::{between, find, place_or, word};
 pub use problem::{Place, Problem, Problems, Source, Warning, source};
 pub use schema::schema_of;
 pub use suggest::{closest, suggestion};
-pub use table::{At, Named, Names, Needed, Read, Report, Table, Tree, check_name, child, key, place};
+pub use table::{At, Keys, Named, Names, Needed, Read, Report, Table, Tree, check_name, child, key, place};
 pub use value::{
     Address, Count, Frequency, PerMinute, Scalar, Share, Size, Span, Speed, Switch, Text, read_scalar,
 };
@@ -58,11 +58,15 @@ pub fn read_tables<T: Read>(text: &str, report: &mut Report) -> Option<T> {
 
 /// As [`read_tables`], with the tree that they were read from.
 pub fn read_tree_and_tables<T: Read>(text: &str, report: &mut Report) -> Option<(yaml::Node, T)> {
+    let node = read_tree(text, report)?;
+    let tables = T::read(&node, "", report)?;
+    Some((node, tables))
+}
+
+/// The tree of a text, unless the report says why not.
+pub fn read_tree(text: &str, report: &mut Report) -> Option<yaml::Node> {
     match yaml::tree(text) {
-        Ok(node) => {
-            let tables = T::read(&node, "", report)?;
-            Some((node, tables))
-        }
+        Ok(node) => Some(node),
         Err(malformed) => {
             let place = Place { path: String::new(), span: malformed.span };
             let mut help =

@@ -287,6 +287,12 @@ pub fn child(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
+/// A table whose keys are declared.
+pub trait Keys {
+    /// The keys, in the order of their declaration.
+    fn keys() -> Vec<&'static str>;
+}
+
 /// The key of a field: Rust's `r#type` is `type` in the file.
 pub fn key(field: &'static str) -> &'static str {
     field.strip_prefix("r#").unwrap_or(field)
@@ -302,13 +308,19 @@ macro_rules! tables {
         #[schemars(deny_unknown_fields)]
         pub(crate) struct $name { $( $(#[$field_meta])* pub(crate) $field: $type, )* }
 
+        impl $crate::Keys for $name {
+            fn keys() -> Vec<&'static str> {
+                vec![$($crate::key(stringify!($field))),*]
+            }
+        }
+
         impl $crate::Read for $name {
             fn read(
                 node: &$crate::yaml::Node,
                 path: &str,
                 report: &mut $crate::Report,
             ) -> Option<Self> {
-                let known = [$($crate::key(stringify!($field))),*];
+                let known = <Self as $crate::Keys>::keys();
                 let table = $crate::Table::open(node, path, &known, report)?;
                 // All are read before the first `?`, so that the problems of each are reported.
                 $( let $field = table.field($crate::key(stringify!($field)), report); )*

@@ -32,7 +32,7 @@ pub use admin::status::of as status_of;
 pub use control_room::{Change, LimitChange, MalformedAnswer, Reload};
 pub use pool::{InstanceChange, InstanceChangeError};
 pub use route::RouteIndex;
-pub use run::{Gateway, GatewayError, start};
+pub use run::{Gateway, GatewayError, check, start};
 pub use shared::{ClassError, SharedError};
 #[cfg(any(test, feature = "laws"))]
 pub use worker::laws;

@@ -1,7 +1,8 @@
 //! Starts a gateway on the kernel's sockets, reloads its configuration, and stops it.
 
 use crate::access_log::Log;
-use crate::admin::Admin;
+use crate::admin::guard::Token;
+use crate::admin::{Admin, token};
 use crate::control_room::{Change, ControlRoom, LimitChange, MalformedAnswer, Reload};
 use crate::mirror::End;
 use crate::mirror::threads::{self, StartError};
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
+use units::Timestamp;
 
 /// Why a gateway cannot start or reload.
 #[derive(Debug, Error)]
@@ -37,6 +39,14 @@ pub enum GatewayError {
     #[error("cannot serve the operator's side on {address}")]
     Admin {
         /// Its address.
+        address: AdminAddress,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The token of the operator's side cannot be used.
+    #[error("cannot serve the operator's side on {address}")]
+    Token {
+        /// Where.
         address: AdminAddress,
         /// The system's error, or what is wrong with the token.
         source: io::Error,
@@ -102,6 +112,13 @@ pub struct Gateway {
     helpers: Mutex<Vec<JoinHandle<()>>>,
 }
 
+impl GatewayError {
+    /// Whether the settings are the reason, and not what else the machine does.
+    pub fn is_of_settings(&self) -> bool {
+        matches!(self, GatewayError::Shared(_) | GatewayError::Token { .. })
+    }
+}
+
 impl From<StartError> for GatewayError {
     fn from(error: StartError) -> Self {
         match error {
@@ -109,6 +126,22 @@ impl From<StartError> for GatewayError {
             StartError::Thread(source) => GatewayError::Mirror(source),
         }
     }
+}
+
+/// What [`start`] refuses of the settings themselves, without a socket, a log or a thread.
+///
+/// # Errors
+/// Limits that cannot be, rules that cannot run, a token that cannot be read.
+pub fn check(settings: &Settings) -> Result<(), GatewayError> {
+    admin_token(settings)?;
+    Shared::new(settings.clone(), None, Timestamp::ZERO)?;
+    Ok(())
+}
+
+fn admin_token(settings: &Settings) -> Result<Option<Token>, GatewayError> {
+    let Some(admin) = &settings.admin else { return Ok(None) };
+    let refused = |source| GatewayError::Token { address: admin.listen.clone(), source };
+    token(admin).map_err(refused)
 }
 
 /// Starts a gateway.
@@ -120,6 +153,7 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
     let workers = settings.workers.get();
     let (listen, admin) = (settings.listen, settings.admin.clone());
     let (log, form) = (settings.access_log.clone(), settings.log_form);
+    let token = admin_token(&settings)?;
     let room = Arc::new(ControlRoom::new(Shared::new(settings, None, clock.now())?, workers as usize));
     let mut address = listen;
     let mut prepared = Vec::new();
@@ -141,7 +175,7 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
         None => None,
         Some(admin) => {
             let refused = |source| GatewayError::Admin { address: admin.listen.clone(), source };
-            Some(Admin::start(&admin, Arc::clone(&room), clock).map_err(refused)?)
+            Some(Admin::start(&admin, token, Arc::clone(&room), clock).map_err(refused)?)
         }
     };
     let mut helpers = Vec::new();
@@ -216,7 +250,7 @@ impl Gateway {
             return changed("admin", show(&old.settings), show(&settings));
         }
         if let (Some(admin), Some(settings)) = (&self.admin, &settings.admin) {
-            let refused = |source| GatewayError::Admin { address: admin.address().clone(), source };
+            let refused = |source| GatewayError::Token { address: admin.address().clone(), source };
             admin.read_token(settings).map_err(refused)?;
         }
         if old.settings.access_log != settings.access_log {

@@ -3,6 +3,7 @@
 //! A connection is kept, because `headroom top` asks ten times a second. What answers may be anything that somebody
 //! has named by mistake, so time and size are bounded and the answer is read strictly.
 
+use crate::exit::Exit;
 use gateway::settings::{Admin, AdminAddress};
 use http::codec::Limits;
 use http::codec::body::Decoder;
@@ -12,19 +13,23 @@ use status::Status;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Which gateway.
-#[derive(Debug, clap::Args)]
-pub struct GatewayArgs {
-    /// Gateway file that contains the admin address
-    #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
+/// The admin address, which every command that needs one names alike.
+#[derive(Debug, Clone, clap::Args)]
+pub struct AdminArgs {
+    /// Admin address of the gateway: HOST:PORT or unix:PATH
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub admin: Option<AdminAddress>,
+}
 
-    /// File with the gateway's admin token [default: from --file]
+/// The token of a gateway that other machines reach.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct TokenArgs {
+    /// File with the gateway's admin token
     #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
+    pub token_file: Option<PathBuf>,
 }
 
 /// Reads where a gateway's operator's side listens; names are looked up.
@@ -94,25 +99,30 @@ trait Stream: Read + Write {}
 
 impl<T: Read + Write> Stream for T {}
 
-impl GatewayArgs {
-    /// A gateway that is named by its address alone.
-    pub fn of_token(token_file: Option<PathBuf>) -> Self {
-        GatewayArgs { file: None, token_file }
+impl Error {
+    /// How a command ends with it: wrong usage where what was given cannot be used.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Error::Unreachable { .. } | Error::NoStatus { .. } => Exit::Failed,
+            Error::Token { .. } | Error::NoAdmin { .. } | Error::File { .. } => Exit::Usage,
+        }
     }
+}
 
-    /// The gateway at `address`, or the one that the flags name, or the usual one.
+impl TokenArgs {
+    /// The gateway at `address`, or the one of a gateway file, or the usual one.
     ///
     /// # Errors
     /// A file that is wrong, names no operator's side, or whose token cannot be read.
-    pub fn gateway(&self, address: Option<&AdminAddress>) -> Result<Gateway, Error> {
-        let of_file = match &self.file {
+    pub fn gateway(&self, address: Option<&AdminAddress>, file: Option<&Path>) -> Result<Gateway, Error> {
+        let of_file = match file {
             None => None,
             Some(path) => {
                 let (settings, _) = config::read(path).map_err(|problems| {
-                    eprintln!("{}", crate::output::problems(&problems));
-                    Error::File { path: path.clone() }
+                    crate::output::refuse(&problems);
+                    Error::File { path: path.to_owned() }
                 })?;
-                Some(settings.admin.ok_or(Error::NoAdmin { path: path.clone() })?)
+                Some(settings.admin.ok_or(Error::NoAdmin { path: path.to_owned() })?)
             }
         };
         let usual = || SocketAddr::from((Ipv4Addr::LOCALHOST, USUAL_PORT)).into();

@@ -66,6 +66,13 @@ pub fn problems(problems: &fields::Problems) -> String {
     if stderr().is_terminal() { problems.graphical() } else { problems.plain() }
 }
 
+/// Says all problems of a file; wrong usage.
+pub fn refuse(problems: &fields::Problems) -> Exit {
+    // Where nobody can be told, the exit code still says it.
+    let _ = write!(stderr(), "{}", self::problems(problems));
+    Exit::Usage
+}
+
 /// What the result is written for: the terminal, or a pipe or a file.
 pub fn terminal() -> Terminal {
     terminal_of(stdout())

@@ -158,7 +158,7 @@ pub(super) fn problem(status: StatusCode, detail: &str) -> Response {
 }
 
 /// A secret that clients have to send.
-pub(super) struct Token(Box<[u8]>);
+pub(crate) struct Token(Box<[u8]>);
 
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -6,7 +6,7 @@
 mod api;
 mod bounded;
 mod flows;
-mod guard;
+pub(crate) mod guard;
 mod instances;
 mod listen;
 pub mod status;
@@ -39,12 +39,13 @@ impl Admin {
     /// Starts to serve.
     ///
     /// # Errors
-    /// The address cannot be bound, the token cannot be read, or no thread is left.
-    pub(crate) fn start(settings: &Settings, room: Arc<ControlRoom>, clock: Clock) -> io::Result<Self> {
-        let token = token(settings)?;
-        if settings.is_public() && token.is_none() {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, PUBLIC_WITHOUT_TOKEN));
-        }
+    /// The address cannot be bound, or no thread is left.
+    pub(crate) fn start(
+        settings: &Settings,
+        token: Option<Token>,
+        room: Arc<ControlRoom>,
+        clock: Clock,
+    ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
             let _entered = runtime.enter();
@@ -93,8 +94,16 @@ impl Drop for Admin {
     }
 }
 
-fn token(settings: &Settings) -> io::Result<Option<Token>> {
-    settings.token_file.as_deref().map(Token::read).transpose()
+/// The token of the operator's side.
+///
+/// # Errors
+/// Where it cannot be read, or is none; or where other machines reach the address and there is no token.
+pub(crate) fn token(settings: &Settings) -> io::Result<Option<Token>> {
+    let token = settings.token_file.as_deref().map(Token::read).transpose()?;
+    if settings.is_public() && token.is_none() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, PUBLIC_WITHOUT_TOKEN));
+    }
+    Ok(token)
 }
 
 const PUBLIC_WITHOUT_TOKEN: &str =

@@ -1,10 +1,12 @@
 //! `headroom config`: is a file right, and what may stand in it?
 
+use super::simulate::refuse;
+use super::{gateway, load, simulate};
 use crate::exit::Exit;
 use crate::next::Line;
 use crate::output;
 use clap::{Subcommand, ValueEnum};
-use std::io::{self, Write};
+use config::case::Given;
 use std::path::{Path, PathBuf};
 
 /// Check configuration files, or print their JSON Schema
@@ -18,7 +20,7 @@ pub struct Args {
 enum Command {
     /// Report all errors in a file; exit code 0 if there are none, 2 otherwise
     Check {
-        /// Gateway file, scenario file (with `scenario:` or `flows:`) or case file (with `case:`)
+        /// Gateway file, scenario file or case file; its keys tell which
         file: PathBuf,
     },
     /// Print the JSON Schema of a kind of file, for editors
@@ -50,50 +52,30 @@ pub fn run(args: &Args) -> Exit {
     }
 }
 
+/// Reads the file as its command does, so that both say the same.
 fn check(file: &Path) -> Exit {
-    let (warnings, name, next) = match kind(file) {
-        Kind::Gateway => {
-            (config::read(file).map(|(_, warnings)| warnings), "gateway file", "headroom gateway")
-        }
-        Kind::Scenario => {
-            (config::scenario::read(file, None).map(|_| Vec::new()), "scenario", "headroom load --scenario")
-        }
-        Kind::Case => {
-            let given = config::case::Given::default();
-            (config::case::read(file, given).map(|_| Vec::new()), "case file", "headroom simulate")
-        }
+    let kind = match config::kind(file) {
+        Ok(kind) => kind,
+        Err(problems) => return output::refuse(&problems),
     };
-    let warnings = match warnings {
-        Ok(warnings) => warnings,
-        Err(problems) => {
-            // Where nobody can be told, the exit code still says it.
-            let _ = write!(io::stderr(), "{}", output::problems(&problems));
-            return Exit::Usage;
-        }
+    let checked = match kind {
+        config::Kind::Gateway => gateway::checked(file).map(|(_, warnings)| (warnings, "headroom gateway")),
+        config::Kind::Scenario => load::check(file).map(|next| (0, next)),
+        config::Kind::Case => match simulate::read(file, Given::default()) {
+            Ok(_) => Ok((0, "headroom simulate")),
+            Err(error) => Err(refuse(&error)),
+        },
     };
-    let count = warnings.len();
-    if let Some(problems) = fields::Problems::of(warnings) {
-        let _ = write!(io::stderr(), "{}", output::problems(&problems));
-    }
-    let with = match count {
+    let (warnings, next) = match checked {
+        Ok(checked) => checked,
+        Err(exit) => return exit,
+    };
+    let with = match warnings {
         0 => String::new(),
         1 => ", with 1 warning".to_owned(),
         more => format!(", with {more} warnings"),
     };
-    let file = file.display().to_string();
+    let (file, name) = (file.display().to_string(), kind.name());
     let next = Line::new(next).value(&file).next();
     output::print(&format!("{file} is a valid {name}{with}\n{next}"))
-}
-
-/// What a file means to be. One that cannot be read is told so by whoever reads it.
-fn kind(file: &Path) -> Kind {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let begins = |key: &str| text.lines().any(|line| line.starts_with(key));
-    if begins("scenario:") || begins("flows:") {
-        Kind::Scenario
-    } else if begins("case:") {
-        Kind::Case
-    } else {
-        Kind::Gateway
-    }
 }

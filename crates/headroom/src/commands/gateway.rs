@@ -2,6 +2,7 @@
 
 mod capture;
 
+use crate::admin::AdminArgs;
 use crate::exit::Exit;
 use crate::next::Line;
 use crate::{descriptors, output, output_file};
@@ -31,7 +32,7 @@ use units::{Rate, parse_duration, show_duration};
 /// With --admin, or `admin` in the file, the gateway exposes its status: for `headroom top` and `headroom explain`, and
 /// as Prometheus metrics at /metrics.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("admin", |arg| arg.conflicts_with("file")))]
 #[command(group = ArgGroup::new("what").required(true).args(["file", "to"]))]
 pub struct Args {
     /// Gateway file, for example one written by `headroom find`
@@ -57,9 +58,8 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", conflicts_with = "file")]
     concurrency: Option<std::num::NonZeroU32>,
 
-    /// Admin address for /metrics, /status, /livez and /readyz: a loopback address, or unix:PATH
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "file")]
-    admin: Option<AdminAddress>,
+    #[command(flatten)]
+    admin: AdminArgs,
 
     /// Write an access log line for each request; - for standard output
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
@@ -97,8 +97,8 @@ pub fn run(args: &Args) -> Exit {
     };
     let settings = match &args.file {
         Some(file) => match read(file) {
-            Some(settings) => settings,
-            None => return Exit::Usage,
+            Ok((settings, _)) => settings,
+            Err(exit) => return exit,
         },
         None => match from_flags(args) {
             Ok(settings) => settings,
@@ -112,24 +112,32 @@ pub fn run(args: &Args) -> Exit {
     };
     match gateway::start(settings.clone()) {
         Ok(gateway) => serve(gateway, &settings, args.file.as_deref(), signals),
-        Err(error) => output::complain(&error, Exit::Failed),
+        Err(error) => refuse(&error),
     }
 }
 
-/// Reads a gateway file, and says what is wrong with it.
-fn read(file: &Path) -> Option<Settings> {
-    match config::read(file) {
-        Ok((settings, warnings)) => {
-            for warning in warnings {
-                eprintln!("{warning}");
-            }
-            Some(settings)
-        }
-        Err(problems) => {
-            eprintln!("{}", output::problems(&problems));
-            None
-        }
+fn refuse(error: &GatewayError) -> Exit {
+    output::complain(error, if error.is_of_settings() { Exit::Usage } else { Exit::Failed })
+}
+
+/// Reads a gateway file, and says what is wrong with it. With the settings is the number of warnings, which were said.
+fn read(file: &Path) -> Result<(Settings, usize), Exit> {
+    let (settings, warnings) = config::read(file).map_err(|problems| output::refuse(&problems))?;
+    let count = warnings.len();
+    if let Some(warnings) = fields::Problems::of(warnings) {
+        eprint!("{}", output::problems(&warnings));
     }
+    Ok((settings, count))
+}
+
+/// Reads a gateway file and refuses what a start refuses of it, without a socket.
+///
+/// # Errors
+/// The exit code, once what is wrong was said.
+pub fn checked(file: &Path) -> Result<(Settings, usize), Exit> {
+    let (settings, warnings) = read(file)?;
+    ::gateway::check(&settings).map_err(|error| refuse(&error))?;
+    Ok((settings, warnings))
 }
 
 fn from_flags(args: &Args) -> Result<Settings, Error> {
@@ -140,7 +148,7 @@ fn from_flags(args: &Args) -> Result<Settings, Error> {
     if args.target == Some(Duration::ZERO) {
         return Err(Error::Nothing("target"));
     }
-    let admin = args.admin.clone().map(Admin::from);
+    let admin = args.admin.admin.clone().map(Admin::from);
     if let Some(admin) = admin.as_ref().filter(|admin| admin.is_public()) {
         return Err(Error::AdminNotLoopback(admin.listen.clone()));
     }

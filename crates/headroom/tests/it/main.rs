@@ -5,6 +5,8 @@
 mod captures_traffic;
 /// Certificates for test servers: valid, expired, for another name, for a client.
 mod certificates;
+/// `headroom config check` says what the command that takes the file says.
+mod checks_files;
 /// `headroom compare` of two runs that the binary itself recorded.
 mod compares_runs;
 /// `headroom conformance`: published decisions of other autoscalers, and invalid files.

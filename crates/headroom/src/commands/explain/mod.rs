@@ -6,15 +6,13 @@
 
 mod measured;
 
-use crate::admin::{Error as AdminError, GatewayArgs};
+use crate::admin::{AdminArgs, Error as AdminError, TokenArgs};
 use crate::exit::Exit;
 use crate::ledger_file::LedgerArgs;
 use crate::output;
 use documents::explain::{self as words, Reasons};
-use gateway::settings::AdminAddress;
 use http::codec::Refusal;
 use status::Status;
-use std::path::PathBuf;
 
 /// Explain a gateway's limits, and why a request was rejected
 ///
@@ -23,7 +21,7 @@ use std::path::PathBuf;
 /// With a NAME, only that one. With --reason, the meaning of a reason in logs, metrics and responses, and what to do
 /// about it.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("token_file", |arg| arg.requires("admin")))]
 pub struct Args {
     /// Gateway file; not with --admin
     #[arg(value_name = "FILE")]
@@ -33,13 +31,11 @@ pub struct Args {
     #[arg(value_name = "NAME")]
     second: Option<String>,
 
-    /// Admin address of a running gateway, in place of a file: HOST:PORT or unix:PATH
-    #[arg(long, value_name = "ADDRESS", value_parser = crate::admin::address)]
-    admin: Option<AdminAddress>,
+    #[command(flatten)]
+    admin: AdminArgs,
 
-    /// File with the gateway's admin token
-    #[arg(long, value_name = "FILE", requires = "admin")]
-    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    token: TokenArgs,
 
     /// Name of a reason, such as backlog_full
     #[arg(long, value_name = "REASON")]
@@ -70,7 +66,7 @@ enum Error {
 pub fn run(args: &Args) -> Exit {
     match explain(args) {
         Ok(text) => output::print(&printable(&text)),
-        Err(Error::Admin(error)) => output::fail(&error),
+        Err(Error::Admin(error)) => output::complain(&error, error.exit()),
         Err(error) => output::complain(&error, Exit::Usage),
     }
 }
@@ -129,16 +125,16 @@ const COLUMNS: usize = 78;
 
 /// The gateway that is meant, if one is, and the name in it.
 fn subject(args: &Args) -> Result<(Option<Status>, Option<String>), Error> {
-    if let Some(address) = &args.admin {
+    if let Some(address) = &args.admin.admin {
         if let Some(more) = &args.second {
             return Err(Error::TooMuch(more.clone()));
         }
-        let mut gateway = GatewayArgs::of_token(args.token_file.clone()).gateway(Some(address))?;
+        let mut gateway = args.token.gateway(Some(address), None)?;
         return Ok((Some(gateway.status()?), args.first.clone()));
     }
     let Some(file) = &args.first else { return Ok((None, None)) };
     let settings = config::read(file.as_ref()).map_err(|problems| {
-        eprintln!("{}", output::problems(&problems));
+        output::refuse(&problems);
         Error::File(file.clone())
     });
     Ok((Some(gateway::status_of(&settings?.0)), args.second.clone()))

@@ -25,17 +25,14 @@ use control::search::{CONDITIONS_MAX, Condition};
 use http::dial::{Origin, Scheme};
 use measure::Measurement;
 use plan::UsageError;
+use std::path::Path;
 use study::load::asked;
 
 /// Runs the command.
 pub fn run(args: &Args) -> Exit {
     let planned = match plan::plan(args) {
         Ok(planned) => planned,
-        Err(UsageError::Scenario(problems)) => {
-            eprint!("{}", output::problems(&problems));
-            return Exit::Usage;
-        }
-        Err(error) => return complain(&error, Exit::Usage),
+        Err(error) => return refuse(&error),
     };
     if args.dry_run {
         let thresholds = planned.thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -52,6 +49,25 @@ pub fn run(args: &Args) -> Exit {
         ledger: &args.ledger,
         next,
     })
+}
+
+fn refuse(error: &UsageError) -> Exit {
+    match error {
+        UsageError::Scenario(problems) => output::refuse(problems),
+        error => complain(error, Exit::Usage),
+    }
+}
+
+/// Refuses what a run of the scenario file refuses of it, without a request. The command that runs it.
+///
+/// # Errors
+/// The exit code, once what is wrong was said.
+pub fn check(file: &Path) -> Result<&'static str, Exit> {
+    match plan::check(file) {
+        Ok(true) => Ok("headroom load --scenario"),
+        Ok(false) => Ok("headroom load -c 10 --scenario"),
+        Err(error) => Err(refuse(&error)),
+    }
 }
 
 /// The next sensible command.

@@ -7,7 +7,9 @@ use crate::inputs::{self, InputError};
 use crate::request::{RequestError, Spacing};
 use ::load::scenario::{self, Scenario, Think};
 use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
-use ::load::{Course, Model, Plan, Servers, Stages, StagesError, Target, Trace, TraceError, Users, Work};
+use ::load::{
+    Arrivals, Course, Model, Plan, Servers, Stages, StagesError, Target, Trace, TraceError, Users, Work,
+};
 use config::scenario::{LoadModel, ScenarioFile};
 use http::dial::{Origin, OriginError, ResolveError, Scheme};
 use import::{Rows, Traffic, TrafficError};
@@ -89,7 +91,7 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
             return Err(UsageError::NoTime(name));
         }
     }
-    let file = args.scenario.as_deref().map(|path| read_scenario(args, path)).transpose()?;
+    let file = args.scenario.as_deref().map(|path| read_scenario(path, args.url.as_deref())).transpose()?;
     let model = model(args, file.as_ref())?;
     let open = matches!(model, Model::Open { .. });
     let resolver = args.connect.resolver()?;
@@ -133,21 +135,47 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
     Ok(Planned { plan, thresholds })
 }
 
-fn read_scenario(args: &Args, path: &Path) -> Result<ScenarioFile, UsageError> {
-    config::scenario::read(path, args.url.as_deref()).map_err(UsageError::Scenario)
+fn read_scenario(path: &Path, base: Option<&str>) -> Result<ScenarioFile, UsageError> {
+    config::scenario::read(path, base).map_err(UsageError::Scenario)
 }
 
-fn scenario_work(scenario: Arc<Scenario>, servers: &mut Servers<'_>) -> Result<Work, UsageError> {
+/// Refuses what a run of the scenario file refuses of it, without asking for an address. Says whether the file has its
+/// own load; where it has none, flags give it, and its thresholds on stages are not known to be right.
+pub fn check(path: &Path) -> Result<bool, UsageError> {
+    let file = read_scenario(path, None)?;
+    let scenario = Arc::new(file.scenario.clone());
+    origins(&scenario)?;
+    let has_load = file.load.model.is_some();
+    let model = match has_load {
+        true => of_file(&file, |course| Model::Open { course, arrivals: Arrivals::Even, connections: None })?,
+        false => Model::closed(NonZeroU32::MIN),
+    };
+    let plan = Plan::new(Work::Scenario { scenario, servers: [].into() }, model);
+    file_thresholds(&file, &plan, has_load)?;
+    Ok(has_load)
+}
+
+/// The servers that the steps of a scenario name.
+fn origins(scenario: &Scenario) -> Result<Vec<Origin>, OriginError> {
     let definition = scenario.definition();
     let fixed = definition.steps.iter().filter_map(|step| {
         let url = std::str::from_utf8(step.url.prefix()).ok()?;
         step.url.as_fixed().is_some().then_some(())?;
         scenario::split_url(url).map(|(origin, _)| origin)
     });
+    let named = definition.base.iter().cloned().chain(fixed);
+    named
+        .map(|named| {
+            let scheme = if named.secure { Scheme::Https } else { Scheme::Http };
+            Origin::new(scheme, &named.authority)
+        })
+        .collect()
+}
+
+fn scenario_work(scenario: Arc<Scenario>, servers: &mut Servers<'_>) -> Result<Work, UsageError> {
     let mut found = Vec::new();
-    for named in definition.base.iter().cloned().chain(fixed) {
-        let scheme = if named.secure { Scheme::Https } else { Scheme::Http };
-        let server = servers.find(&Origin::new(scheme, &named.authority)?)?;
+    for origin in origins(&scenario)? {
+        let server = servers.find(&origin)?;
         if !found.contains(&server) {
             found.push(server);
         }
@@ -191,14 +219,7 @@ fn model(args: &Args, file: Option<&ScenarioFile>) -> Result<Model, UsageError> 
     } else if let Some(users) = args.connections {
         Model::closed(NonZeroU32::new(users).ok_or(UsageError::UnboundedClosed)?)
     } else if let Some(file) = file {
-        match file.load.model.as_ref().map(|at| &at.value) {
-            Some(LoadModel::Rate(rate)) => open(Course::Rate(*rate)),
-            Some(LoadModel::Users(users)) => {
-                Model::closed(NonZeroU32::new(*users).ok_or(UsageError::ScenarioWithoutLoad)?)
-            }
-            Some(LoadModel::Stages(stages)) => staged(stages.clone(), open),
-            None => return Err(UsageError::ScenarioWithoutLoad),
-        }
+        of_file(file, open)?
     } else {
         Model::closed(CONNECTIONS)
     };
@@ -209,6 +230,17 @@ fn model(args: &Args, file: Option<&ScenarioFile>) -> Result<Model, UsageError> 
             Err(UsageError::ArrivalsWithoutRate("poisson"))
         }
         _ => Ok(model),
+    }
+}
+
+fn of_file(file: &ScenarioFile, open: impl Fn(Course) -> Model) -> Result<Model, UsageError> {
+    match file.load.model.as_ref().map(|at| &at.value) {
+        Some(LoadModel::Rate(rate)) => Ok(open(Course::Rate(*rate))),
+        Some(LoadModel::Users(users)) => {
+            Ok(Model::closed(NonZeroU32::new(*users).ok_or(UsageError::ScenarioWithoutLoad)?))
+        }
+        Some(LoadModel::Stages(stages)) => Ok(staged(stages.clone(), open)),
+        None => Err(UsageError::ScenarioWithoutLoad),
     }
 }
 
@@ -245,13 +277,26 @@ fn thresholds(args: &Args, file: Option<&ScenarioFile>, plan: &Plan) -> Result<V
         threshold.check(&known)?;
         all.push(if args.abort_on_fail { threshold.aborting(args.delay_abort) } else { threshold });
     }
-    let Some(file) = file else { return Ok(all) };
-    let mut problems = Vec::new();
+    if let Some(file) = file {
+        all.extend(file_thresholds(file, plan, true)?);
+    }
+    Ok(all)
+}
+
+/// The thresholds of a scenario file. Stages are known where the plan has the load of the run.
+fn file_thresholds(
+    file: &ScenarioFile,
+    plan: &Plan,
+    stages_known: bool,
+) -> Result<Vec<Threshold>, UsageError> {
+    let known = Known::from(plan);
+    let (mut all, mut problems) = (Vec::new(), Vec::new());
     for written in &file.thresholds {
         let text = format!("{}: {}", written.metric.value, written.condition.value);
         let read = text.parse::<Threshold>().map_err(|error| error.to_string());
         let read = read.and_then(|threshold| match threshold.check(&known) {
             Ok(()) => Ok(threshold),
+            Err(TagError::Value { key, .. }) if key == "stage" && !stages_known => Ok(threshold),
             Err(error) => Err(error.to_string()),
         });
         match read {

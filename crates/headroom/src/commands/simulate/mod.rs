@@ -23,6 +23,7 @@ use config::case::{Case, Given};
 use documents::simulate::{Simulation, Verdict, Versus};
 use drive::{How, drive};
 use fidelity::Fidelity;
+use fields::Problems;
 use judge::verdicts;
 use std::io::{self, Write};
 use std::num::NonZeroU32;
@@ -128,7 +129,7 @@ pub enum Error {
     NoSource,
     /// A file with mistakes; they were told.
     #[error("{0}")]
-    Problems(String),
+    Problems(Problems),
     /// A stage that the case does not have.
     #[error("`{case}` has no stage `{name}`; {help}")]
     UnknownStage {
@@ -154,7 +155,7 @@ impl SourceArgs {
     /// Names the case or the mistakes.
     pub fn read(&self, given: Given) -> Result<Option<Case>, Error> {
         let read = match (&self.file, &self.case) {
-            (Some(path), _) => config::case::read(path, given),
+            (Some(path), _) => return read(path, given).map(Some),
             (None, Some(name)) if name.is_empty() => return Ok(None),
             (None, Some(name)) => {
                 let Some(shipped) = cases::shipped(name) else {
@@ -166,7 +167,7 @@ impl SourceArgs {
             }
             (None, None) => return Err(Error::NoSource),
         };
-        read.map(Some).map_err(|problems| Error::Problems(output::problems(&problems)))
+        read.map(Some).map_err(Error::Problems)
     }
 
     /// A command on the same case.
@@ -180,6 +181,14 @@ impl SourceArgs {
     }
 }
 
+/// Reads a case file.
+///
+/// # Errors
+/// Its mistakes.
+pub fn read(path: &Path, given: Given) -> Result<Case, Error> {
+    config::case::read(path, given).map_err(Error::Problems)
+}
+
 /// Lists the shipped cases.
 pub fn list_cases() -> Exit {
     output::print(&format!("Cases that ship with headroom:\n{}", cases::list()))
@@ -187,10 +196,8 @@ pub fn list_cases() -> Exit {
 
 /// Says why nothing was simulated.
 pub fn refuse(error: &Error) -> Exit {
-    if let Error::Problems(said) = error {
-        // Where nobody can be told, the exit code still says it.
-        let _ = write!(io::stderr(), "{said}");
-        return Exit::Usage;
+    if let Error::Problems(problems) = error {
+        return output::refuse(problems);
     }
     let exit = if matches!(error, Error::Write(_)) { Exit::Failed } else { Exit::Usage };
     output::complain(error, exit)

@@ -5,13 +5,14 @@
 mod guard;
 mod screen;
 
-use crate::admin::{Error, Gateway, GatewayArgs};
+use crate::admin::{AdminArgs, Error, Gateway, TokenArgs};
 use crate::exit::Exit;
 use crate::output;
 use documents::top::text;
 use gateway::settings::AdminAddress;
 use status::Status;
 use std::io::{IsTerminal, stdin, stdout};
+use std::path::PathBuf;
 
 /// Show a running gateway live
 ///
@@ -19,16 +20,24 @@ use std::io::{IsTerminal, stdin, stdout};
 /// rejected requests for each route by reason, and requests in flight for each instance. Rates are averages of the last
 /// second.
 ///
-/// Without a terminal, or with --once, it prints one table and exits.
+/// Without --admin and --file, it asks the gateway on 127.0.0.1:9901. Without a terminal, or with --once, it prints one
+/// table and exits.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Admin address of the gateway: HOST:PORT or unix:PATH [default: from --file, or 127.0.0.1:9901]
-    #[arg(value_name = "ADDRESS", value_parser = crate::admin::address)]
+    #[command(flatten)]
+    admin: AdminArgs,
+
+    /// The same, as it was given before there was --admin
+    #[arg(value_name = "ADDRESS", value_parser = crate::admin::address, conflicts_with = "admin", hide = true)]
     address: Option<AdminAddress>,
 
+    /// Gateway file that contains the admin address and the token
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
     #[command(flatten)]
-    gateway: GatewayArgs,
+    token: TokenArgs,
 
     /// Print one table and exit
     #[arg(long)]
@@ -43,12 +52,13 @@ pub struct Args {
 pub fn run(args: &Args) -> Exit {
     match show(args) {
         Ok(exit) => exit,
-        Err(error) => output::fail(&error),
+        Err(error) => output::complain(&error, error.exit()),
     }
 }
 
 fn show(args: &Args) -> Result<Exit, Error> {
-    let mut gateway = args.gateway.gateway(args.address.as_ref())?;
+    let address = args.admin.admin.as_ref().or(args.address.as_ref());
+    let mut gateway = args.token.gateway(address, args.file.as_deref())?;
     if args.json {
         return Ok(output::print(&gateway.status_text()?));
     }
@@ -79,8 +89,8 @@ Examples:
   The gateway of a file:
       headroom top --file gateway.yaml
   A gateway with another admin address, once, for a report:
-      headroom top unix:/run/headroom.sock --once
+      headroom top --admin unix:/run/headroom.sock --once
   For a program:
-      headroom top 127.0.0.1:9901 --json
+      headroom top --admin 127.0.0.1:9901 --json
 
-Exit codes: 0 done, 2 wrong usage, 1 other errors, such as no gateway there.";
+Exit codes: 0 done, 2 wrong usage or file, 1 other errors, such as no gateway there.";
