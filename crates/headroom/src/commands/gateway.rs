@@ -238,7 +238,7 @@ fn started(gateway: &Gateway, settings: &Settings) -> String {
     let counts = counts.map(|(count, what)| counted(count as u64, what)).join(", ");
     let mut text = format!("listening on http://{} ({counts})\n", gateway.address());
     if let Some(admin) = gateway.admin() {
-        let watch = Line::new("headroom top").value(&admin.to_string());
+        let watch = Line::new("headroom top --admin").value(&admin.to_string());
         text += &match admin {
             AdminAddress::Tcp(_) => format!("metrics on http://{admin}/metrics; status: {watch}\n"),
             AdminAddress::Unix(_) => format!("metrics on {admin}, path /metrics; status: {watch}\n"),
