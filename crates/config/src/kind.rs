@@ -52,7 +52,7 @@ impl Kind {
 /// The kind of a file.
 ///
 /// # Errors
-/// Where it cannot be read or is no YAML, and where its keys are those of no kind, or of several.
+/// Where it cannot be read or is not YAML, and where its keys are those of no kind, or of several.
 pub fn kind(path: &Path) -> Result<Kind, Problems> {
     let text =
         fields::text_of(path, "give a gateway file, a scenario file or a case file, which are UTF-8 text")?;

@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> Exit {
         Err(error) => return output::complain(&Error::Signals(error), Exit::Failed),
     };
     let settings = match &args.file {
-        Some(file) => match read(file) {
+        Some(file) => match checked(file) {
             Ok((settings, _)) => settings,
             Err(exit) => return exit,
         },
