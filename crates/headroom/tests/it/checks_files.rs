@@ -27,7 +27,7 @@ fn what_a_command_refuses_is_refused_in_the_same_words() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("short.token"), "short\n").unwrap();
     let gateway: &[&str] = &["gateway"];
-    let load = &["load", "--no-ledger", "--scenario"];
+    let load = &["load", "--scenario"];
     let simulate = &["simulate"];
     let lint = &["lint"];
     let table: [(&[&str], String, &str); 16] = [
@@ -47,7 +47,7 @@ fn what_a_command_refuses_is_refused_in_the_same_words() {
         (
             load,
             format!("{SCENARIO}thresholds: {{ 'http_req_duration{{stage:no}}': ['p(95)<1s'] }}\n"),
-            "no stage",
+            "stage",
         ),
         (
             load,
