@@ -18,7 +18,7 @@ use std::io::{self, BufWriter, Stderr, Write};
 use std::mem::ManuallyDrop;
 use std::time::Duration;
 use study::load::asked;
-use units::{Quantile, Timestamp};
+use units::{Quantile, Timestamp, show_duration};
 
 /// A screen that is up; taken down when dropped.
 pub struct Screen {
