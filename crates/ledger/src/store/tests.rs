@@ -144,12 +144,12 @@ fn a_run_whose_process_is_gone_is_interrupted() {
 }
 
 /// What a directory holds: names and contents.
-fn contents(directory: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
 }
 
-fn without_index(mut contents: std::collections::BTreeMap<PathBuf, Vec<u8>>) -> Vec<(PathBuf, Vec<u8>)> {
+fn without_index(mut contents: BTreeMap<PathBuf, Vec<u8>>) -> Vec<(PathBuf, Vec<u8>)> {
     // Readers note in the index of a live writer how far they have read.
     let is_index = |path: &Path| path.to_string_lossy().ends_with("-shm");
     contents.iter_mut().filter(|(path, _)| is_index(path)).for_each(|(_, bytes)| bytes.clear());
