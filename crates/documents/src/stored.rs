@@ -15,7 +15,6 @@ use measure::{Parts, Recorded, Series};
 use report::Tone;
 use serde_json::Value as Json;
 use std::time::Duration;
-use table::bound;
 
 /// The result of `headroom show`: a run with its seconds and its parts.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ mod known;
 mod metric;
 mod parse;
 
-pub use judge::{Judged, Observed, evaluate};
+pub use judge::{FewSamples, Judged, Observed, evaluate};
 pub use known::{Known, TagError};
 pub use metric::Metric;
 pub use parse::ThresholdError;

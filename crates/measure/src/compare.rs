@@ -105,8 +105,9 @@ pub struct Difference {
 pub struct Row {
     /// The figure.
     pub quantity: Quantity,
-    /// The first side, with its own interval at the requested confidence. For several runs it is the geometric mean,
-    /// for shares the arithmetic one.
+    /// The first side, with its own interval at the requested confidence; the limits are infinite if only the number is
+    /// known. For several runs it is the geometric mean, for shares the arithmetic one. A quantile with few samples
+    /// above it is in the refusal.
     pub a: Result<Interval, Refusal>,
     /// The second side.
     pub b: Result<Interval, Refusal>,

@@ -10,9 +10,11 @@
 //! quantile among the censored values is reported as "more than".
 
 use crate::SparseHistogram;
+use crate::few_above::few_above;
 use hdrhistogram::Histogram as Hdr;
+use std::fmt;
 use std::time::Duration;
-use units::Quantile;
+use units::{Quantile, show_duration};
 
 /// A distribution of times from 1 µs to 1 day, three significant digits, merged by addition.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,13 +23,37 @@ pub struct Histogram {
     censored: u64,
 }
 
-/// A quantile of a distribution with censored values.
+/// A time of a distribution: a quantile, the mean or the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value {
     /// The time; a lower bound where `censored` is set.
     pub at: Duration,
     /// Whether the quantile is among requests that were given up.
     pub censored: bool,
+    /// The samples above a quantile, where they are fewer than [`SAMPLES_ABOVE`](crate::SAMPLES_ABOVE): the next run
+    /// gives another number.
+    pub few_above: Option<u64>,
+}
+
+impl fmt::Display for Value {
+    /// `155 ms`; `> 3.00 s` where requests were given up; `~155 ms, 4 above` where a quantile has few samples above it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        if self.few_above.is_some() {
+            text.push('~');
+        }
+        // The histograms count whole microseconds, and less than one as one.
+        if self.at <= Duration::from_micros(1) && !self.censored {
+            text += "≤ 1 µs";
+        } else {
+            text += if self.censored { "> " } else { "" };
+            text += &show_duration(self.at).to_string();
+        }
+        if let Some(above) = self.few_above {
+            text += &format!(", {above} above");
+        }
+        f.pad(&text)
+    }
 }
 
 /// The quantiles of every summary.
@@ -108,9 +134,13 @@ impl Histogram {
         within.min(self.count() - self.censored)
     }
 
-    /// The time below which the given share lies; `None` if nothing was recorded.
+    /// The time below which the given share lies, marked if few samples are above it; `None` if nothing was recorded.
     pub fn quantile(&self, quantile: Quantile) -> Option<Value> {
-        (self.count() > 0).then(|| self.value(self.micros.value_at_quantile(quantile.get()), quantile.get()))
+        let value = |share| Value {
+            few_above: few_above(self.count(), quantile),
+            ..self.value(self.micros.value_at_quantile(share), share)
+        };
+        (self.count() > 0).then(|| value(quantile.get()))
     }
 
     /// The largest time; `None` if nothing was recorded.
@@ -154,7 +184,8 @@ impl Histogram {
     fn value(&self, micros: u64, share: f64) -> Value {
         // Censored values belong to the longest waits, so they are the top of the distribution.
         let known = (self.count() - self.censored) as f64;
-        Value { at: Duration::from_micros(micros), censored: share * self.count() as f64 > known }
+        let censored = share * self.count() as f64 > known;
+        Value { at: Duration::from_micros(micros), censored, few_above: None }
     }
 }
 
@@ -213,6 +244,26 @@ mod tests {
         assert!(histogram.quantile(Quantile::P95).unwrap().censored);
         assert!(histogram.max().unwrap().censored);
         assert_eq!(histogram.count_within(Duration::from_secs(10)), 90);
+    }
+
+    #[test]
+    fn a_time_says_what_it_is_worth() {
+        let value = |micros, censored, few_above| {
+            Value { at: Duration::from_micros(micros), censored, few_above }.to_string()
+        };
+        assert_eq!(value(155_000, false, None), "155 ms");
+        assert_eq!(value(155_000, false, Some(4)), "~155 ms, 4 above");
+        assert_eq!(value(3_000_000, true, None), "> 3.00 s");
+        assert_eq!(value(3_000_000, true, Some(0)), "~> 3.00 s, 0 above");
+        assert_eq!(value(1, false, None), "≤ 1 µs");
+    }
+
+    #[test]
+    fn only_quantiles_need_samples_above_them() {
+        let histogram = of(&[10; 400]);
+        assert_eq!(histogram.quantile(Quantile::P95).unwrap().few_above, Some(20));
+        assert_eq!(histogram.quantile(Quantile::P90).unwrap().few_above, None);
+        assert_eq!(histogram.max().unwrap().few_above, None);
     }
 
     proptest! {

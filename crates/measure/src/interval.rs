@@ -10,8 +10,8 @@
 //!
 //! ## Why it refuses
 //! A quantile with fewer than 30 samples above it varies from run to run, and fewer than five seconds do not show how
-//! much seconds vary. A wrong interval would be worse than none. Fewer than 20 seconds do not show their correlation, so
-//! one is assumed, and the interval is wide ([`LongRun::of_few`]).
+//! much seconds vary. Such a number is shown, without an interval. Fewer than 20 seconds do not show their correlation,
+//! so one is assumed, and the interval is wide ([`LongRun::of_few`]).
 //!
 //! ## Coverage
 //! Over 2,000 synthetic runs per case, intervals at 95 % covered the true value in 99 % if requests are independent, in
@@ -22,10 +22,12 @@
 //! [`compare`](crate::compare()).
 
 use crate::blocks::{Block, Blocks};
-use crate::histogram::{Histogram, Value, equivalent};
+use crate::few_above::few_above;
+use crate::histogram::{Value, equivalent};
 use stats::{LongRun, share_limits, student_t};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use units::Quantile;
 
 /// A figure with its confidence limits, at the requested confidence.
@@ -47,8 +49,8 @@ pub struct Interval {
 pub enum Refusal {
     /// There are no values for it.
     Nothing,
-    /// Fewer than 30 samples are above the quantile.
-    FewSamples,
+    /// Fewer than 30 samples are above the quantile, which has this value.
+    FewSamples(Value),
     /// There are fewer than 5 whole seconds.
     FewSeconds {
         /// How many there are.
@@ -62,28 +64,13 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Nothing => f.write_str("no samples"),
-            Refusal::FewSamples => f.write_str("too few samples"),
+            Refusal::FewSamples(_) => f.write_str("too few samples"),
             Refusal::FewSeconds { found } => {
                 write!(f, "too few seconds ({found} whole ones, an interval needs {LEAST_SECONDS})")
             }
             Refusal::AnsweredLate => f.write_str("answered after the end"),
         }
     }
-}
-
-impl Histogram {
-    /// A quantile, if enough samples are above it.
-    ///
-    /// # Errors
-    /// Nothing was recorded, or fewer than 30 samples are above it.
-    pub fn supported(&self, quantile: Quantile) -> Result<Value, Refusal> {
-        let value = self.quantile(quantile).ok_or(Refusal::Nothing)?;
-        if enough_beyond(self.count(), quantile) { Ok(value) } else { Err(Refusal::FewSamples) }
-    }
-}
-
-fn enough_beyond(count: u64, quantile: Quantile) -> bool {
-    (1.0 - quantile.get()) * count as f64 >= BEYOND - 1e-6
 }
 
 impl Blocks {
@@ -109,7 +96,10 @@ impl Blocks {
         times: &Arc<Times>,
         quantile: Quantile,
     ) -> Result<Estimate, Refusal> {
-        times.support(quantile)?;
+        let value = times.value(quantile);
+        if value.few_above.is_some() {
+            return Err(Refusal::FewSamples(value));
+        }
         let at = times.at(quantile.get());
         let within = |block: &Block| {
             let sums = block.times.iter().map(|&(micros, n)| (if micros <= at { n } else { 0 }, n));
@@ -264,14 +254,13 @@ impl Times {
         self.times.get(index).or(self.times.last()).map_or(0, |&(micros, _)| micros)
     }
 
-    /// A quantile in seconds, and whether it is among requests that were given up.
-    pub(crate) fn value(&self, quantile: Quantile) -> Result<(f64, bool), Refusal> {
-        self.support(quantile)?;
-        Ok((equivalent(self.at(quantile.get())).1 as f64 / 1e6, self.beyond(quantile.get())))
-    }
-
-    fn support(&self, quantile: Quantile) -> Result<(), Refusal> {
-        if enough_beyond(self.count, quantile) { Ok(()) } else { Err(Refusal::FewSamples) }
+    /// A quantile, marked if few samples are above it.
+    pub(crate) fn value(&self, quantile: Quantile) -> Value {
+        Value {
+            at: Duration::from_micros(equivalent(self.at(quantile.get())).1),
+            censored: self.beyond(quantile.get()),
+            few_above: few_above(self.count, quantile),
+        }
     }
 
     /// Whether this share is among those that were given up.
@@ -280,8 +269,6 @@ impl Times {
     }
 }
 
-/// A quantile needs this many samples above it: with fewer, it varies from run to run.
-const BEYOND: f64 = 30.0;
 /// Fewer seconds have no interval.
 const LEAST_SECONDS: usize = 5;
 /// Fewer seconds do not show their correlation.

@@ -5,6 +5,7 @@
 mod accounting;
 mod blocks;
 mod compare;
+mod few_above;
 mod histogram;
 mod interval;
 mod measurement;
@@ -29,6 +30,7 @@ pub use compare::{
     Basis, CONFIDENCE, CONFIDENCE_FROM_HISTORY, Comparison, Difference, Finding, LEAST_FREEDOM_OF_HISTORY,
     LEAST_OF_TWO_RUNS, Numbers, Quantity, Row, compare, enough_repetitions,
 };
+pub use few_above::{SAMPLES_ABOVE, few_above, needed_duration};
 pub use histogram::{Histogram, Quantiles, Value};
 pub use interval::{Interval, Refusal};
 pub use measurement::Measurement;

@@ -4,7 +4,7 @@
 //! failed. If all allowed connections were busy, the waiting is part of the service's response time, but the reader
 //! must be told.
 
-use crate::Failure;
+use crate::{Failure, SAMPLES_ABOVE};
 use std::fmt;
 use std::time::Duration;
 use units::Ratio;
@@ -88,6 +88,15 @@ pub enum Reason {
     },
     /// No request got a good response.
     NoGoodAnswer(NoGoodAnswer),
+    /// A threshold or a goal judges a quantile with too few samples above it.
+    FewSamples {
+        /// What judges it, such as `the threshold p(99)<50ms`.
+        judge: String,
+        /// The samples above the quantile.
+        above: u64,
+        /// How long the run must be for enough of them, at the measured rate; `None` if that is not known.
+        needs: Option<Duration>,
+    },
     /// The hypervisor gave the processor to another machine.
     Steal {
         /// The stolen share of all processor time.
@@ -117,6 +126,7 @@ impl Reason {
             | Reason::ConnectionsBusy { .. }
             | Reason::Resent { .. }
             | Reason::NoGoodAnswer(_)
+            | Reason::FewSamples { .. }
             | Reason::Steal { .. }
             | Reason::Throttled { .. }
             | Reason::Stalled { .. } => Verdict::Suspect,
@@ -162,6 +172,16 @@ impl fmt::Display for Reason {
             ),
             Reason::NoGoodAnswer(why) => {
                 write!(f, "no request got a good response (status 200 to 399): {why}")
+            }
+            Reason::FewSamples { judge, above, needs } => {
+                write!(
+                    f,
+                    "{judge} judges a quantile with {above} samples above it; {SAMPLES_ABOVE} make it repeatable"
+                )?;
+                match needs {
+                    Some(needs) => write!(f, ": at this rate, run for at least {} s", needs.as_secs()),
+                    None => Ok(()),
+                }
             }
             Reason::Steal { share } => {
                 write!(f, "the hypervisor gave {share} of this machine's processor time to others")
@@ -232,6 +252,13 @@ impl Validity {
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.verdict()));
         let verdict = reasons.first().map_or(Verdict::Valid, Reason::verdict);
         Validity { verdict, reasons }
+    }
+
+    /// Weighs more reasons beside those that are known.
+    pub fn add(&mut self, reasons: impl IntoIterator<Item = Reason>) {
+        let mut all = std::mem::take(&mut self.reasons);
+        all.extend(reasons);
+        *self = Validity::of(all);
     }
 }
 

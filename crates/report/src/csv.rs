@@ -3,8 +3,8 @@
 //! ## Why one file
 //! Each second has a row for `all`, whose counts add up to the schedule, and one for each endpoint and outcome that
 //! occurred; a filter on two columns gives either table. Values that are not known by endpoint (arrivals that were
-//! never sent have none) are empty there. A quantile with fewer than 30 samples above it is also empty, as in all
-//! results; `lower_bounds` names those that are among requests that were given up.
+//! never sent have none) are empty there. `lower_bounds` names the quantiles that are among requests that were given
+//! up, and `too_few_samples` those with fewer than 30 samples above them, as in all results.
 //!
 //! An arrival counts in the second of its intended start. The warm-up is included: see `stage`.
 
@@ -96,18 +96,21 @@ fn length(measured: &Measurement, at: u64) -> f64 {
     end.saturating_sub(Duration::from_secs(at)).as_secs_f64().min(1.0)
 }
 
-/// The quantiles and the largest time in ms, and which of them are lower bounds.
+/// The quantiles and the largest time in ms, which of them are lower bounds, and which have too few samples above them.
 fn times(histogram: &Histogram) -> String {
     let mut cells = Vec::new();
-    let mut bounds = Vec::new();
-    let quantiles = QUANTILES.map(|(name, quantile)| (name, histogram.supported(quantile).ok()));
+    let (mut bounds, mut few) = (Vec::new(), Vec::new());
+    let quantiles = QUANTILES.map(|(name, quantile)| (name, histogram.quantile(quantile)));
     for (name, value) in quantiles.into_iter().chain([("max", histogram.max())]) {
         cells.push(value.map_or(String::new(), millis));
         if value.is_some_and(|value| value.censored) {
             bounds.push(name);
         }
+        if value.is_some_and(|value| value.few_above.is_some()) {
+            few.push(name);
+        }
     }
-    cells.push(bounds.join(" "));
+    cells.extend([bounds.join(" "), few.join(" ")]);
     cells.join(",")
 }
 
@@ -126,7 +129,7 @@ fn field(text: &str) -> String {
 }
 
 const COLUMNS: &str = "second,stage,endpoint,outcome,scheduled,answered,shed,failed,timed_out,unsent,in_flight,\
-                       resent,good,rate,p50_ms,p90_ms,p95_ms,p99_ms,max_ms,lower_bounds";
+                       resent,good,rate,p50_ms,p90_ms,p95_ms,p99_ms,max_ms,lower_bounds,too_few_samples";
 const QUANTILES: [(&str, Quantile); 4] =
     [("p50", Quantile::P50), ("p90", Quantile::P90), ("p95", Quantile::P95), ("p99", Quantile::P99)];
 

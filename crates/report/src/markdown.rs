@@ -96,14 +96,13 @@ fn times(measured: &Measurement, out: &mut impl Write) -> io::Result<()> {
     let blocks = measured.blocks();
     for point in QUANTILES {
         let [response, service, dispatch] = columns.map(|histogram| quantile(histogram, point));
-        let interval = match (measured.response.supported(point), blocks.quantile(point, CONFIDENCE)) {
-            (Ok(_), Ok(interval)) => format!("{} to {}", seconds(interval.low), seconds(interval.high)),
-            _ => "-".to_owned(),
+        let interval = match blocks.quantile(point, CONFIDENCE) {
+            Ok(interval) => format!("{} to {}", seconds(interval.low), seconds(interval.high)),
+            Err(_) => "-".to_owned(),
         };
         writeln!(out, "| {point} | {response} | {interval} | {service} | {dispatch} |")?;
     }
-    let largest = |histogram: &Histogram| histogram.max().map_or("-".to_owned(), time);
-    let [response, service, dispatch] = columns.map(largest);
+    let [response, service, dispatch] = columns.map(|histogram| time(histogram.max()));
     writeln!(out, "| max | {response} | - | {service} | {dispatch} |\n")
 }
 

@@ -22,7 +22,7 @@ fn points(times: &Histogram) -> Vec<(f64, Value)> {
     let supported = |place: f64| {
         // The lowest quantile is above 0.
         let quantile = Quantile::new((1.0 - 10_f64.powf(-place)).max(f64::EPSILON))?;
-        Some((place, times.supported(quantile).ok()?))
+        Some((place, times.quantile(quantile).filter(|value| value.few_above.is_none())?))
     };
     places.map_while(supported).collect()
 }
@@ -91,7 +91,7 @@ fn shows(curves: &[(&str, Vec<(f64, Value)>)]) -> String {
     let curve = |(name, points): &(&str, Vec<(f64, Value)>)| {
         let ends = points.first().zip(points.last());
         ends.map_or(format!("{name}: too few samples"), |((_, first), (_, last))| {
-            format!("{name}: {} to {}", crate::time(*first), crate::time(*last))
+            format!("{name}: {first} to {last}")
         })
     };
     curves.iter().map(curve).collect::<Vec<_>>().join(", ") + "."

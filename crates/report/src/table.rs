@@ -57,8 +57,8 @@ impl Table {
 }
 
 /// The table as lines that fit the terminal, columns two spaces apart. Where it is too wide, these give, in this order,
-/// until it fits: cells of words are folded; columns that the table can do without are left out; the columns stand in
-/// blocks below each other, each block with the first column again. A number is never broken.
+/// until it fits: lists of numbers, then cells of words, are folded; columns that the table can do without are left out;
+/// the columns stand in blocks below each other, each block with the first column again. A number is never broken.
 pub fn text(table: &Table, terminal: Terminal) -> String {
     let shape = Shape::of(table);
     let mut columns: Vec<usize> = (0..table.columns.len()).collect();
@@ -174,11 +174,11 @@ impl Shape {
         blocks
     }
 
-    /// The width of each of these columns: the widest columns of words give first, then their longest words are broken,
-    /// then lists of numbers are.
+    /// The width of each of these columns: lists of numbers, of which few cells of a column are, are broken first; then
+    /// the widest columns of words give; then their longest words are broken.
     fn fitted(&self, columns: &[usize], width: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = columns.iter().map(|&column| self.whole[column]).collect();
-        for (words, least) in [(true, &self.unbroken), (true, &self.least), (false, &self.least)] {
+        for (words, least) in [(false, &self.least), (true, &self.unbroken), (true, &self.least)] {
             while sum(widths.iter().copied()) > width {
                 let able = (0..columns.len()).filter(|&place| {
                     let column = columns[place];

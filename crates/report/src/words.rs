@@ -1,8 +1,7 @@
 //! Numbers for people; all texts of results use the same formats.
 
-use measure::{Histogram, Refusal, Value};
-use std::time::Duration;
-use units::{Quantile, Rate, show_duration};
+use measure::{Histogram, Value};
+use units::{Quantile, Rate};
 
 /// `1,234,567`.
 pub fn grouped(number: u64) -> String {
@@ -23,28 +22,20 @@ pub fn rate(rate: Rate) -> String {
     if whole < 1_000.0 { rate.to_string() } else { format!("{}/s", grouped(whole as u64)) }
 }
 
-/// A time of a distribution; `> 3.00 s` if it is among requests that were given up.
-pub fn time(value: Value) -> String {
-    // The histograms count whole microseconds, and less than one as one.
-    if value.at <= Duration::from_micros(1) && !value.censored {
-        return "≤ 1 µs".to_owned();
-    }
-    let more = if value.censored { "> " } else { "" };
-    format!("{more}{}", show_duration(value.at))
+/// A time of a distribution, as [`Value`] writes it; `-` if nothing was recorded.
+pub fn time(value: Option<Value>) -> String {
+    value.map_or("-".to_owned(), |value| value.to_string())
 }
 
-/// A quantile, if enough samples are above it.
+/// A quantile, marked if few samples are above it: `~155 ms, 4 above`.
 pub fn quantile(histogram: &Histogram, quantile: Quantile) -> String {
-    match histogram.supported(quantile) {
-        Ok(value) => time(value),
-        Err(Refusal::Nothing) => "-".to_owned(),
-        Err(refusal) => refusal.to_string(),
-    }
+    time(histogram.quantile(quantile))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn groups_digits_by_three() {
@@ -54,13 +45,13 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_needs_thirty_samples_beyond_it() {
+    fn a_quantile_with_few_samples_above_it_is_marked() {
         let mut histogram = Histogram::new();
         assert_eq!(quantile(&histogram, Quantile::P95), "-");
         for _ in 0..599 {
             histogram.record(Duration::from_millis(10));
         }
-        assert_eq!(quantile(&histogram, Quantile::P95), "too few samples");
+        assert_eq!(quantile(&histogram, Quantile::P95), "~10.0 ms, 29 above");
         histogram.record(Duration::from_millis(10));
         assert_eq!(quantile(&histogram, Quantile::P95), "10.0 ms");
     }

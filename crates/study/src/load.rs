@@ -22,7 +22,7 @@ pub use needs::needs;
 pub use outcome::{Outcome, Verdict};
 
 use crate::drive::{Drive, Look};
-use ::load::threshold::{Threshold, evaluate};
+use ::load::threshold::{Judged, Threshold, evaluate};
 use ::load::{Arrivals, Model, Plan, Progress, Running, StartError, Watch as Looks};
 use documents::run::{Asked, Ended};
 use host::{Finding, preflight};
@@ -164,8 +164,10 @@ impl Load<'_> {
         let driven = self.apart(plan, events);
         let watched = watcher.map(Watcher::stop).unwrap_or_default();
         match driven {
-            Ok((measured, ended)) => {
-                let thresholds = evaluate(&self.thresholds, &measured).iter().map(said).collect();
+            Ok((mut measured, ended)) => {
+                let judged = evaluate(&self.thresholds, &measured);
+                measured.validity.add(judged.iter().filter_map(Judged::suspect));
+                let thresholds = judged.iter().map(said).collect();
                 let outcome = Outcome { asked, measured, ended, thresholds, watched };
                 events(Event::Ended(&outcome));
                 Ok(outcome)

@@ -1,7 +1,8 @@
 //! A comparison for scripts. The schema is [`super::SCHEMA`].
 
 use super::{Circumstance, Compared};
-use measure::{Basis, Difference, Finding, Interval, Quantity};
+use crate::words::millis;
+use measure::{Basis, Difference, Finding, Interval, Quantity, Refusal, Value};
 use serde::Serialize;
 use serde_json::Value as Json;
 use units::Quantile;
@@ -53,8 +54,8 @@ struct Run<'a> {
 struct Row {
     quantity: String,
     unit: &'static str,
-    a: Option<Estimate>,
-    b: Option<Estimate>,
+    a: Option<Number>,
+    b: Option<Number>,
     noise: Option<f64>,
     difference: Option<Shown>,
     /// Why there is no difference.
@@ -68,6 +69,15 @@ struct Estimate {
     low: Option<f64>,
     high: Option<f64>,
     lower_bound: bool,
+}
+
+/// A number of one side.
+#[derive(Debug, Serialize)]
+struct Number {
+    #[serde(flatten)]
+    interval: Estimate,
+    /// Whether it is a quantile with fewer than 30 samples above it: the next run gives another number.
+    too_few_samples: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -130,7 +140,13 @@ impl Row {
             Quantity::Errors => ("errors".to_owned(), "share", 1.0),
             Quantity::Shed => ("shed".to_owned(), "share", 1.0),
         };
-        let side = |side: &Result<Interval, _>| side.ok().map(|of| Estimate::of(&of, scale));
+        let side = |side: &Result<Interval, Refusal>| match side {
+            Ok(interval) => Some(Number { interval: Estimate::of(interval, scale), too_few_samples: false }),
+            Err(Refusal::FewSamples(value)) => {
+                Some(Number { interval: Estimate::alone(*value), too_few_samples: true })
+            }
+            Err(_) => None,
+        };
         Row {
             quantity,
             unit,
@@ -159,6 +175,11 @@ impl Estimate {
             high: number(interval.high),
             lower_bound: interval.lower_bound,
         }
+    }
+
+    /// A time without an interval.
+    fn alone(value: Value) -> Self {
+        Estimate { estimate: Some(millis(value.at)), low: None, high: None, lower_bound: value.censored }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Compared, Side};
 use crate::words::paragraph;
 use measure::{
-    Basis, Difference, Finding, Interval, LEAST_FREEDOM_OF_HISTORY, LEAST_OF_TWO_RUNS, Quantity, Row,
+    Basis, Difference, Finding, Interval, LEAST_FREEDOM_OF_HISTORY, LEAST_OF_TWO_RUNS, Quantity, Refusal, Row,
 };
 use report::{Align, Table, Terminal, Tone, fold, rate, text};
 use std::time::Duration;
@@ -102,8 +102,11 @@ impl Compared {
         let mut table = Table::new(&columns);
         for row in &self.comparison.rows {
             let unit = Unit::of(row.quantity);
-            let side =
-                |side: &Result<Interval, _>| side.map_or("-".to_owned(), |interval| unit.estimate(&interval));
+            let side = |side: &Result<Interval, Refusal>| match side {
+                Ok(interval) => unit.estimate(interval),
+                Err(Refusal::FewSamples(value)) => value.to_string(),
+                Err(_) => "-".to_owned(),
+            };
             let mut cells = vec![row.quantity.to_string(), side(&row.a), side(&row.b)];
             if noisy {
                 cells.push(row.noise.map_or("-".to_owned(), |noise| format!("{:.2} %", noise * 100.0)));

@@ -1,8 +1,9 @@
 //! What a phase's last ten seconds say.
 
-use measure::{Measurement, Second};
-use report::{Align, Table};
-use serde::Serialize;
+use crate::words::millis;
+use measure::{Measurement, Second, Value};
+use report::{Align, Table, time};
+use serde::{Serialize, Serializer};
 use std::time::Duration;
 use units::Quantile;
 
@@ -20,11 +21,16 @@ pub struct Phase {
     /// All others, time-outs among them.
     pub failed_per_second: f64,
     /// Of the good responses; null where there were none.
-    pub p50_ms: Option<f64>,
+    #[serde(rename = "p50_ms", serialize_with = "in_millis")]
+    pub p50: Option<Value>,
     /// The same.
-    pub p95_ms: Option<f64>,
+    #[serde(rename = "p95_ms", serialize_with = "in_millis")]
+    pub p95: Option<Value>,
     /// The same.
-    pub p99_ms: Option<f64>,
+    #[serde(rename = "p99_ms", serialize_with = "in_millis")]
+    pub p99: Option<Value>,
+    /// Which of the three have fewer than 30 samples above them: the next run gives another number.
+    pub too_few_samples: Vec<&'static str>,
     /// How often the phase was repeated because this machine stood still.
     pub repeated: u32,
     /// How long after the flood the limit was lifted; null where it was not.
@@ -43,16 +49,21 @@ impl Phase {
             measured.series.between(end.saturating_sub(SECONDS), end);
         let a_second = |count: u64| count as f64 / SECONDS.min(end.max(1)) as f64;
         let good_response = good_response.dense();
-        let quantile = |quantile| good_response.quantile(quantile).map(|value| value.at.as_secs_f64() * 1e3);
+        let times = [Quantile::P50, Quantile::P95, Quantile::P99].map(|point| good_response.quantile(point));
+        let named = ["p50", "p95", "p99"].into_iter().zip(times);
+        let few = named.filter_map(|(name, value)| value?.few_above.map(|_| name));
+        let too_few_samples = few.collect();
+        let [p50, p95, p99] = times;
         Phase {
             name,
             offered_per_second: a_second(accounting.scheduled),
             good_per_second: a_second(good),
             shed_per_second: a_second(accounting.shed),
             failed_per_second: a_second(accounting.scheduled - good - accounting.shed),
-            p50_ms: quantile(Quantile::P50),
-            p95_ms: quantile(Quantile::P95),
-            p99_ms: quantile(Quantile::P99),
+            p50,
+            p95,
+            p99,
+            too_few_samples,
             repeated,
             limit_lifted_after_s: None,
         }
@@ -61,12 +72,12 @@ impl Phase {
     /// One line for a person.
     pub fn line(&self) -> String {
         format!(
-            "{:.0} good, {:.0} shed, {:.0} failed a second; p50 {}, p95 {}",
+            "{:.0} good, {:.0} shed, {:.0} failed a second; p50 {}; p95 {}",
             self.good_per_second,
             self.shed_per_second,
             self.failed_per_second,
-            show(self.p50_ms),
-            show(self.p95_ms)
+            time(self.p50),
+            time(self.p95)
         )
     }
 }
@@ -80,15 +91,15 @@ pub(super) fn table(phases: &[Phase]) -> Table {
     for phase in phases {
         let rates =
             [phase.offered_per_second, phase.good_per_second, phase.shed_per_second, phase.failed_per_second];
-        let times = [phase.p50_ms, phase.p95_ms, phase.p99_ms];
-        let cells = rates.map(|rate| format!("{rate:.1}")).into_iter().chain(times.map(show));
+        let times = [phase.p50, phase.p95, phase.p99];
+        let cells = rates.map(|rate| format!("{rate:.1}")).into_iter().chain(times.map(time));
         table.row(std::iter::once(phase.name.to_owned()).chain(cells));
     }
     table
 }
 
-fn show(ms: Option<f64>) -> String {
-    ms.map_or("-".to_owned(), |ms| units::show_duration(Duration::from_secs_f64(ms / 1e3)).to_string())
+fn in_millis<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.map(|value| millis(value.at)).serialize(serializer)
 }
 
 #[cfg(test)]
@@ -112,8 +123,10 @@ mod tests {
         let phase = Phase::of("calm", Duration::from_secs(12), &measured, 0);
         assert_eq!(phase.offered_per_second, 5.0);
         assert_eq!((phase.good_per_second, phase.shed_per_second, phase.failed_per_second), (1.0, 1.0, 3.0));
-        assert!((phase.p95_ms.unwrap() - 20.0).abs() < 0.1);
+        assert!(phase.line().ends_with("p50 ~20.0 ms, 5 above; p95 ~20.0 ms, 0 above"), "{}", phase.line());
         let json = serde_json::to_value(phase).unwrap();
+        assert!((json["p95_ms"].as_f64().unwrap() - 20.0).abs() < 0.1);
+        assert_eq!(json["too_few_samples"], serde_json::json!(["p50", "p95", "p99"]));
         assert!(json.get("limit_lifted_after_s").is_none());
     }
 }

@@ -28,6 +28,8 @@ struct Document<'a> {
     ended: &'static str,
     found: &'static str,
     sustainable_rate: Option<SustainableRate>,
+    /// Why the rate is suspect.
+    suspect: Vec<String>,
     limited_by: Option<&'static str>,
     not_conforming: Vec<String>,
     only_path: bool,
@@ -152,6 +154,7 @@ pub fn json(outcome: &Outcome, file: Gateway) -> Json {
         ended: ended(outcome.ended),
         found: found(&outcome.found),
         sustainable_rate: sustainable_rate(outcome),
+        suspect: outcome.suspect().iter().map(ToString::to_string).collect(),
         limited_by: outcome.limited_by().map(LimitedBy::name),
         not_conforming: outcome.not_conforming().words(),
         only_path: outcome.only_path,

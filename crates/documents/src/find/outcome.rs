@@ -5,8 +5,8 @@ use control::Statuses;
 use control::search::closed_loop::Knee;
 use control::search::recovery::Recovery;
 use control::search::rhythm::Rhythm;
-use control::search::{Condition, Found, Goal, Interval, LimitedBy, TrialOutcome};
-use measure::Measurement;
+use control::search::{Condition, Found, Goal, Interval, LimitedBy, Purpose, TrialOutcome};
+use measure::{Measurement, Reason, Value, few_above, needed_duration};
 use std::time::Duration;
 use units::{Quantile, Rate, Ratio};
 
@@ -55,9 +55,11 @@ pub struct Tried {
     /// Answers a second while its schedule ran.
     pub achieved: Rate,
     /// The median response time.
-    pub p50: Option<Duration>,
+    pub p50: Option<Value>,
     /// The 95th percentile of the response time.
-    pub p95: Option<Duration>,
+    pub p95: Option<Value>,
+    /// The number of response times of which these are quantiles.
+    pub samples: u64,
     /// The statuses of answers that failed.
     pub failed: Statuses,
     /// What disturbed it; `None` where nothing did.
@@ -111,7 +113,7 @@ impl Tried {
     /// A trial and its measurement.
     pub fn of(judged: Judged, measured: &Measurement) -> Self {
         let Judged { outcome, disturbed_by } = judged;
-        let at = |quantile| measured.response.quantile(quantile).map(|value| value.at);
+        let at = |quantile| measured.response.quantile(quantile);
         let failed = measured.statuses.keys().filter(|status| !SUCCEEDED.contains(status));
         let failed =
             failed.fold(Statuses::NONE, |all, status| Statuses::of(*status).map_or(all, |one| all.or(one)));
@@ -120,6 +122,7 @@ impl Tried {
             achieved: measured.achieved(),
             p50: at(Quantile::P50),
             p95: at(Quantile::P95),
+            samples: measured.response.count(),
             failed,
             disturbed_by,
         }
@@ -163,6 +166,25 @@ impl Outcome {
     /// What kept a higher rate from holding the goal; `None` where no rate was found that does.
     pub fn limited_by(&self) -> Option<LimitedBy> {
         LimitedBy::of(&self.found, self.trials.iter().map(|tried| &tried.outcome))
+    }
+
+    /// Why the rate that was found is suspect: conditions on quantiles with few samples above them in every
+    /// verification. Empty where no rate was verified.
+    pub fn suspect(&self) -> Vec<Reason> {
+        let Some(low) = self.low() else { return Vec::new() };
+        let verified = self.trials.iter().map(|tried| &tried.outcome);
+        let verified = verified.filter(|trial| {
+            trial.trial.purpose == Purpose::Verify && trial.is_good() && trial.trial.rate >= low
+        });
+        let Some(longest) = verified.max_by_key(|trial| trial.share.of) else { return Vec::new() };
+        let count = longest.share.of;
+        let of = |condition: &Condition| {
+            let Condition::ResponseTime { quantile, .. } = condition else { return None };
+            let above = few_above(count, *quantile)?;
+            let needs = needed_duration(count, longest.ran, *quantile);
+            Some(Reason::FewSamples { judge: format!("the goal {condition}"), above, needs })
+        };
+        self.goal.conditions().iter().filter_map(of).collect()
     }
 
     /// The statuses that a service level class counts as not conforming: none where no failures limited the service.

@@ -8,7 +8,7 @@ use control::search::closed_loop::Knee;
 use control::search::{Condition, Found};
 use report::{
     Band, Chart, LoadCurve, Notice, Point, Report, Section, Terminal, TrialPoint, Trials, html, load_curve,
-    rate, trials,
+    rate, time, trials,
 };
 use std::time::Duration;
 use units::show_duration;
@@ -104,8 +104,8 @@ fn point(tried: &Tried) -> TrialPoint {
     TrialPoint {
         offered: outcome.trial.rate.per_second(),
         achieved: achieved.per_second(),
-        p50: *p50,
-        p95: *p95,
+        p50: p50.map(|p50| p50.at),
+        p95: p95.map(|p95| p95.at),
         met: outcome.is_good(),
         says: format!("{}, p95 {}: {}", rate(outcome.trial.rate), time(*p95), outcome.verdict),
     }
@@ -164,10 +164,6 @@ fn closed_loop(knee: &Knee) -> Section {
         ),
         drawing,
     })
-}
-
-fn time(time: Option<Duration>) -> String {
-    time.map_or("-".to_owned(), |time| show_duration(time).to_string())
 }
 
 /// Characters of a line of the summary on the page.

@@ -3,11 +3,12 @@
 
 use super::outcome::Tried;
 use crate::words::{millis, number};
+use measure::{Value, few_above};
 use report::Align::{Left, Right};
-use report::{Table, Tone, rate};
+use report::{Table, Tone, rate, time};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use units::{Rate, show_duration};
+use units::{Quantile, Rate, show_duration};
 
 /// A trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,12 @@ pub(super) struct TrialRow {
     achieved_per_second: f64,
     p50_ms: Option<f64>,
     p95_ms: Option<f64>,
+    /// The response times of which the two are quantiles. Earlier versions did not keep it, nor what follows.
+    #[serde(default)]
+    samples: Option<u64>,
+    /// Which of the two have fewer than 30 samples above them.
+    #[serde(default)]
+    too_few_samples: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +40,8 @@ enum Verdict {
 impl TrialRow {
     pub(super) fn of(tried: &Tried) -> Self {
         let outcome = &tried.outcome;
+        let few = [("p50", tried.p50), ("p95", tried.p95)].into_iter();
+        let few = few.filter_map(|(name, value)| value?.few_above.map(|_| name.to_owned()));
         TrialRow {
             rate: number(outcome.trial.rate),
             purpose: outcome.trial.purpose.to_string(),
@@ -47,9 +56,18 @@ impl TrialRow {
             },
             ran_s: outcome.ran.as_secs_f64(),
             achieved_per_second: number(tried.achieved),
-            p50_ms: tried.p50.map(millis),
-            p95_ms: tried.p95.map(millis),
+            p50_ms: tried.p50.map(|p50| millis(p50.at)),
+            p95_ms: tried.p95.map(|p95| millis(p95.at)),
+            samples: Some(tried.samples),
+            too_few_samples: few.collect(),
         }
+    }
+
+    /// A quantile of the response times, marked where few samples are above it.
+    fn quantile(&self, millis: Option<f64>, quantile: Quantile) -> Option<Value> {
+        let at = Duration::try_from_secs_f64(millis? / 1e3).ok()?;
+        let few_above = self.samples.and_then(|samples| few_above(samples, quantile));
+        Some(Value { at, censored: false, few_above })
     }
 }
 
@@ -71,7 +89,6 @@ pub(super) fn table(trials: &[TrialRow]) -> Table {
                 .map_or("-".to_owned(), |span| show_duration(span).to_string())
         };
         let per_second = |value: f64| Rate::try_per_second(value).map_or("-".to_owned(), rate);
-        let time = |millis: Option<f64>| millis.map_or("-".to_owned(), |millis| span(millis / 1e3));
         let (verdict, reason) = trial.reason.split_once(": ").unwrap_or((&trial.reason, ""));
         table.row([
             per_second(trial.rate),
@@ -79,8 +96,8 @@ pub(super) fn table(trials: &[TrialRow]) -> Table {
             span(trial.ran_s),
             trial.purpose.clone(),
             verdict.to_owned(),
-            time(trial.p50_ms),
-            time(trial.p95_ms),
+            time(trial.quantile(trial.p50_ms, Quantile::P50)),
+            time(trial.quantile(trial.p95_ms, Quantile::P95)),
             reason.to_owned(),
         ]);
         table.stress(

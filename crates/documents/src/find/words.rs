@@ -62,6 +62,9 @@ pub fn rows(outcome: &Outcome, gateway: Gateway) -> Rows {
         );
     }
     rows.row("goal", outcome.goal.to_string());
+    for (place, reason) in outcome.suspect().iter().enumerate() {
+        rows.row(if place == 0 { "suspect" } else { "" }, reason.to_string());
+    }
     match (outcome.binding(), outcome.limited_by()) {
         (Some(binding), Some(limited)) => rows.row("limited by", format!("{limited}: {binding}")),
         (Some(binding), None) => rows.row("limited by", binding.to_string()),

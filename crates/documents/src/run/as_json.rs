@@ -2,7 +2,8 @@
 //!
 //! ## Why lists of lower bounds
 //! A request that was given up took longer than its time-out. Its quantiles are still numbers, so that arithmetic
-//! works; the names of those that are only lower bounds stand beside them.
+//! works; the names of those that are only lower bounds stand beside them. So do the names of those with too few samples
+//! above them.
 
 use super::{Asked, Ended, LoadRun, Threshold};
 use crate::watched;
@@ -155,8 +156,7 @@ struct Times {
     mean: Option<f64>,
     /// Which of the above fall among requests that were given up: the true value is larger.
     lower_bounds: Vec<&'static str>,
-    /// Which of the above are null because fewer than 30 samples lie beyond them: the next run would give another
-    /// number.
+    /// Which of the above have fewer than 30 samples above them: the next run gives another number.
     too_few_samples: Vec<&'static str>,
 }
 
@@ -343,13 +343,10 @@ impl Times {
             ("p999", Quantile::P999, &mut times.p999),
         ];
         for (name, point, place) in points {
-            match histogram.supported(point) {
-                Ok(value) => {
-                    *place = Some(millis(value.at));
-                    times.lower_bounds.extend(value.censored.then_some(name));
-                }
-                Err(_) if histogram.count() > 0 => times.too_few_samples.push(name),
-                Err(_) => {}
+            if let Some(value) = histogram.quantile(point) {
+                *place = Some(millis(value.at));
+                times.lower_bounds.extend(value.censored.then_some(name));
+                times.too_few_samples.extend(value.few_above.map(|_| name));
             }
         }
         if let Some(max) = histogram.max() {

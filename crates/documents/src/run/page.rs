@@ -10,7 +10,7 @@ use control::search::Condition;
 use measure::{Blocks, Histogram, Parts, Recorded, Series, Stage, Verdict, Watched, steady};
 use report::{
     Align, Chart, Notice, Phase, Report, Section, Share, Table, Timeline, grouped, html, load_over_time,
-    points_are_joined, quantile_curve, rate, time,
+    points_are_joined, quantile_curve, rate,
 };
 use units::{Bytes, Quantile, Rate, Timestamp, show_duration};
 
@@ -143,15 +143,15 @@ impl Reported<'_> {
         if self.is_one_load() {
             let (response, dispatch) = (response.dense(), dispatch.dense());
             let points = [Quantile::P50, Quantile::P95, Quantile::P99];
-            let supported = |times: &Histogram, point| times.supported(point).ok().map(time);
-            for point in points {
-                supported(&response, point).into_iter().for_each(|time| figure(&point.to_string(), time));
-            }
-            response.max().map(time).into_iter().for_each(|time| figure("max", time));
-            if let Some((point, delay)) =
-                points.into_iter().rev().find_map(|point| Some((point, supported(&dispatch, point)?)))
-            {
-                figure(&format!("dispatch delay, {point}"), delay);
+            let times = points.iter().map(|point| (point.to_string(), response.quantile(*point)));
+            let times = times.chain([("max".to_owned(), response.max())]);
+            // The highest one that is repeatable.
+            let enough =
+                |point: &Quantile| dispatch.quantile(*point).is_some_and(|delay| delay.few_above.is_none());
+            let delay = points.into_iter().rev().find(enough).unwrap_or(Quantile::P50);
+            let delay = (format!("dispatch delay, {delay}"), dispatch.quantile(delay));
+            for (name, value) in times.chain([delay]) {
+                value.into_iter().for_each(|value| figure(&name, value.to_string()));
             }
         }
         figures

@@ -1,9 +1,8 @@
 //! The same run several times: what runs differ by without a change.
 
 use measure::Measurement;
-use report::{Align, Table, Terminal, rate, text};
-use std::time::Duration;
-use units::{Quantile, Rate, show_duration};
+use report::{Align, Table, Terminal, rate, text, time};
+use units::{Quantile, Rate};
 
 /// All runs side by side, each with its name in the ledger, and by how much they vary.
 pub fn repeated(runs: &[(Option<String>, Measurement)], terminal: Terminal) -> String {
@@ -11,26 +10,27 @@ pub fn repeated(runs: &[(Option<String>, Measurement)], terminal: Terminal) -> S
     let columns = [("run", Left), ("p50", Right), ("p95", Right), ("p99", Right), ("rate", Right)];
     let mut table = Table::new(&columns);
     let mut values: [Vec<Option<f64>>; 4] = Default::default();
+    // Whether a number has too few samples in any run.
+    let mut few = [false; 4];
     for (number, (name, measured)) in runs.iter().enumerate() {
-        let time = |quantile| measured.response.supported(quantile).ok().map(|value| value.at.as_secs_f64());
-        let seconds = measured.elapsed.as_secs_f64();
-        let answered = (seconds > 0.0).then(|| measured.completed as f64 / seconds);
-        let row = [time(Quantile::P50), time(Quantile::P95), time(Quantile::P99), answered];
+        let times =
+            [Quantile::P50, Quantile::P95, Quantile::P99].map(|point| measured.response.quantile(point));
         let mut cells = vec![name.clone().unwrap_or_else(|| (number + 1).to_string())];
-        for (at, value) in row.iter().enumerate() {
-            cells.push(
-                value.map_or("-".to_owned(), |value| if at == 3 { per_second(value) } else { span(value) }),
-            );
-            values[at].push(*value);
+        for (at, value) in times.into_iter().enumerate() {
+            few[at] |= value.is_some_and(|value| value.few_above.is_some());
+            values[at].push(value.map(|value| value.at.as_secs_f64()));
+            cells.push(time(value));
         }
+        let achieved = Some(measured.achieved()).filter(|_| !measured.elapsed.is_zero());
+        values[3].push(achieved.map(Rate::per_second));
+        cells.push(achieved.map_or("-".to_owned(), rate));
         table.row(cells);
     }
     let mut cells = vec!["run to run".to_owned()];
-    cells.extend(
-        values.iter().map(|values| {
-            deviation(values).map_or("-".to_owned(), |share| format!("{:.2} %", share * 100.0))
-        }),
-    );
+    cells.extend(values.iter().zip(few).map(|(values, few)| {
+        let sign = if few { "~" } else { "" };
+        deviation(values).map_or("-".to_owned(), |share| format!("{sign}{:.2} %", share * 100.0))
+    }));
     table.row(cells);
     format!("\n{}\n", text(&table, terminal))
 }
@@ -43,18 +43,11 @@ fn deviation(values: &[Option<f64>]) -> Option<f64> {
     (mean > 0.0 && values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt() / mean)
 }
 
-fn span(seconds: f64) -> String {
-    Duration::try_from_secs_f64(seconds).map_or("-".to_owned(), |span| show_duration(span).to_string())
-}
-
-fn per_second(value: f64) -> String {
-    rate(Rate::try_per_second(value).unwrap_or(Rate::ZERO))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use measure::Histogram;
+    use std::time::Duration;
 
     #[test]
     fn the_summary_has_each_run_and_what_they_vary_by() {

@@ -237,7 +237,7 @@ fn times(text: &mut String, measured: &Measurement, blocks: &Blocks, terminal: T
         let at = |point| quantile(&measured.shed_response, point);
         let (p50, p99) = (at(Quantile::P50), at(Quantile::P99));
         text.push_str(&paragraph(
-            &format!("shed responses, not included above: p50 {p50}, p99 {p99}"),
+            &format!("shed responses, not included above: p50 {p50}; p99 {p99}"),
             terminal,
         ));
     }
@@ -270,16 +270,15 @@ pub(super) fn time_rows(columns: [&Histogram; 3], blocks: &Blocks) -> Vec<TimeRo
         interval: interval(point),
     });
     let mean = |column: &Histogram| {
-        let at = column.mean()?;
-        Some(time(Value { at, censored: column.censored() > 0 }))
+        let value = |at| Value { at, censored: column.censored() > 0, few_above: None };
+        column.mean().map(value)
     };
-    let rest = |name: &str, of: &dyn Fn(&Histogram) -> Option<String>| TimeRow {
+    let rest = |name: &str, of: &dyn Fn(&Histogram) -> Option<Value>| TimeRow {
         name: name.to_owned(),
-        cells: columns.map(|column| of(column).unwrap_or("-".to_owned())),
+        cells: columns.map(|column| time(of(column))),
         interval: String::new(),
     };
-    let largest = |column: &Histogram| column.max().map(time);
-    quantiles.into_iter().chain([rest("max", &largest), rest("mean", &mean)]).collect()
+    quantiles.into_iter().chain([rest("max", &Histogram::max), rest("mean", &mean)]).collect()
 }
 
 /// The kinds of times of a run.

@@ -159,6 +159,8 @@ struct Times {
     max: Option<f64>,
     /// Which of the quantiles fall among requests that were given up: the true value is larger.
     lower_bounds: Vec<&'static str>,
+    /// Which of the quantiles have fewer than 30 samples above them: the next run gives another number.
+    too_few_samples: Vec<&'static str>,
 }
 
 impl<'a> Document<'a> {
@@ -289,11 +291,12 @@ impl Account {
 impl Times {
     fn of(histogram: &SparseHistogram) -> Self {
         let dense = histogram.dense();
-        let mut lower_bounds = Vec::new();
+        let (mut lower_bounds, mut too_few_samples) = (Vec::new(), Vec::new());
         let quantiles = dense.quantiles();
         let mut at = |name, of: fn(&measure::Quantiles) -> Value| {
             let value = quantiles.as_ref().map(of)?;
             lower_bounds.extend(value.censored.then_some(name));
+            too_few_samples.extend(value.few_above.map(|_| name));
             Some(millis(value.at))
         };
         Times {
@@ -306,6 +309,7 @@ impl Times {
             p999: at("p999", |of| of.p999),
             max: at("max", |of| of.max),
             lower_bounds,
+            too_few_samples,
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use super::Run;
 use crate::find::Kept;
-use measure::Value;
 use report::Align::{self, Left, Right};
-use report::{Table, Tone};
+use report::{Table, Tone, quantile};
 use serde_json::Value as Json;
-use units::{Quantile, Rate, show_duration};
+use units::{Quantile, Rate};
 
 /// The runs as a table.
 pub fn table(runs: &[Run]) -> Table {
@@ -51,13 +50,12 @@ fn row(table: &mut Table, identity: &[String], found: Option<String>, run: &Run)
     let counts = match &run.recorded {
         Some(recorded) => {
             let dense = recorded.response.dense();
-            let quantile = |quantile| dense.quantile(quantile).map_or(String::new(), bound);
             [
                 recorded.accounting.answered.to_string(),
                 recorded.accounting.shed.to_string(),
                 (recorded.accounting.failed + recorded.accounting.timed_out).to_string(),
-                quantile(Quantile::P50),
-                quantile(Quantile::P95),
+                quantile(&dense, Quantile::P50),
+                quantile(&dense, Quantile::P95),
             ]
         }
         None => Default::default(),
@@ -68,12 +66,6 @@ fn row(table: &mut Table, identity: &[String], found: Option<String>, run: &Run)
     let verdict = cells.len() - 1;
     table.row(cells);
     table.stress(verdict, run.tone());
-}
-
-/// A quantile; one that lies among requests that were given up is a lower bound.
-pub(super) fn bound(value: Value) -> String {
-    let more = if value.censored { "> " } else { "" };
-    format!("{more}{}", show_duration(value.at))
 }
 
 /// The rate or the connections out of the configuration, where it has one of them.

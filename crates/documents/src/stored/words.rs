@@ -1,11 +1,11 @@
 //! A stored run for people.
 
-use super::{Ended, Run, Stored, bound};
+use super::{Ended, Run, Stored};
 use crate::run::parts;
 use crate::watched::SAMPLES;
 use crate::words::paragraph;
 use measure::{Histogram, Recorded, Second, Series, Stage};
-use report::{Align, Table, Terminal, quantile, text};
+use report::{Align, Table, Terminal, quantile, text, time};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use units::{Bytes, Quantile, show_duration};
@@ -118,31 +118,27 @@ fn times(recorded: &Recorded, terminal: Terminal) -> String {
         ("shed responses", &recorded.shed_response),
     ] {
         let dense: Histogram = histogram.dense();
-        let (Some(max), Some(mean)) = (dense.max(), dense.mean()) else { continue };
+        let Some(mean) = dense.mean() else { continue };
         let cells = [name.to_owned(), dense.count().to_string()].into_iter();
         let cells = cells.chain(QUANTILES.map(|point| quantile(&dense, point)));
-        table.row(cells.chain([bound(max), show_duration(mean).to_string()]));
+        table.row(cells.chain([time(dense.max()), show_duration(mean).to_string()]));
     }
     text(&table, terminal)
 }
 
 /// The course of the run in at most [`MOST_LINES`] lines.
 fn seconds(series: &Series, terminal: Terminal) -> String {
-    use Align::{Left, Right};
     let count = series.seconds.len();
     if count == 0 {
         return String::new();
     }
-    let headings =
-        ["scheduled", "good", "answered", "shed", "failed", "p50", "p95"].map(|name| (name, Right));
-    let columns: Vec<(&str, Align)> = std::iter::once(("seconds", Left)).chain(headings).collect();
-    let mut table = Table::new(&columns);
+    let columns = ["seconds", "scheduled", "good", "answered", "shed", "failed", "p50", "p95"];
+    let mut table = Table::new(&columns.map(|name| (name, Align::Right)));
     let each = count.div_ceil(MOST_LINES);
     for from in (0..count).step_by(each) {
         let to = (from + each).min(count);
         let Second { accounting, good, response, .. } = series.between(from, to);
         let dense = response.dense();
-        let at = |quantile| dense.quantile(quantile).map_or(String::new(), bound);
         table.row([
             if each == 1 { from.to_string() } else { format!("{from} to {to}") },
             accounting.scheduled.to_string(),
@@ -150,8 +146,8 @@ fn seconds(series: &Series, terminal: Terminal) -> String {
             accounting.answered.to_string(),
             accounting.shed.to_string(),
             (accounting.failed + accounting.timed_out).to_string(),
-            at(Quantile::P50),
-            at(Quantile::P95),
+            quantile(&dense, Quantile::P50),
+            quantile(&dense, Quantile::P95),
         ]);
     }
     text(&table, terminal)

@@ -1,7 +1,7 @@
 //! What the eyes follow: the run so far and its last second, from progress reports.
 
 use ::load::Progress;
-use measure::{Accounting, Histogram};
+use measure::{Accounting, Histogram, Value};
 use report::quantile;
 use std::time::Duration;
 use units::{Quantile, Rate, Timestamp};
@@ -35,7 +35,7 @@ pub struct Second {
     /// Requests that were shed, failed or timed out.
     pub errors: u64,
     /// Response time of what was answered or given up; `None` where nothing was.
-    pub p95: Option<Duration>,
+    pub p95: Option<Value>,
 }
 
 impl Pulse {
@@ -55,7 +55,7 @@ impl Pulse {
                 offered: Rate::of(after.scheduled - before.scheduled, passed),
                 answered: Rate::of(after.answered - before.answered, passed),
                 errors: errors(&after) - errors(&before),
-                p95: self.recent.quantile(Quantile::P95).map(|p95| p95.at),
+                p95: self.recent.quantile(Quantile::P95),
             });
             if self.seconds.len() > KEPT {
                 self.seconds.remove(0);

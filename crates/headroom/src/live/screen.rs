@@ -6,7 +6,6 @@
 use super::pulse::{Pulse, Second};
 use super::terminal;
 use ::load::{Model, Plan};
-use measure::Histogram;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -16,9 +15,8 @@ use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use report::{grouped, quantile, rate, time};
 use std::io::{self, BufWriter, Stderr, Write};
 use std::mem::ManuallyDrop;
-use std::time::Duration;
 use study::load::asked;
-use units::{Quantile, Timestamp, show_duration};
+use units::{Quantile, Timestamp};
 
 /// A screen that is up; taken down when dropped.
 pub struct Screen {
@@ -84,17 +82,18 @@ fn draw(frame: &mut Frame<'_>, plan: &Plan, pulse: &Pulse, stopping: bool, colou
     frame.render_widget(Gauge::default().ratio(done).label(label).gauge_style(colour(Color::Blue)), gauge);
 
     let [table, _, pictures] =
-        Layout::horizontal([Constraint::Length(44), Constraint::Length(2), Constraint::Fill(1)])
+        Layout::horizontal([Constraint::Length(45), Constraint::Length(2), Constraint::Fill(1)])
             .areas(middle);
     frame.render_widget(Paragraph::new(numbers(pulse)), table);
     let [rates, _, times] =
         Layout::vertical([Constraint::Length(3), Constraint::Length(1), Constraint::Length(3)])
             .areas(pictures);
     let answered = |second: &Second| second.answered.per_second() as u64;
-    picture(frame, rates, pulse, "answered/s", answered, grouped, colour(Color::Green));
-    let p95 = |second: &Second| second.p95.map_or(0, |p95| p95.as_micros() as u64);
-    let span = |micros| show_duration(Duration::from_micros(micros)).to_string();
-    picture(frame, times, pulse, "p95", p95, span, colour(Color::Yellow));
+    let shown = |second: &Second| grouped(answered(second));
+    picture(frame, rates, pulse, "answered/s", answered, shown, colour(Color::Green));
+    let p95 = |second: &Second| second.p95.map_or(0, |p95| p95.at.as_micros() as u64);
+    let shown = |second: &Second| time(second.p95);
+    picture(frame, times, pulse, "p95", p95, shown, colour(Color::Yellow));
 
     let account = &pulse.now.accounting;
     let wrong = account.shed + account.failed + account.timed_out > 0;
@@ -135,14 +134,12 @@ fn progress(plan: &Plan, pulse: &Pulse, stopping: bool) -> (f64, String) {
 }
 
 fn numbers(pulse: &Pulse) -> Vec<Line<'static>> {
-    let row =
-        |name: &str, last: String, whole: String| Line::raw(format!("{name:<10}{last:>16} {whole:>16}"));
+    let row = |name: &str, last: String, whole: String| Line::raw(format!("{name:<8}{last:>18} {whole:>18}"));
     let last = pulse.last();
     let now = &pulse.now;
     let run = now.at.since(Timestamp::ZERO);
     let of_last = |of: fn(&Second) -> units::Rate| last.map_or("-".to_owned(), |second| rate(of(second)));
     let whole = |count| rate(units::Rate::of(count, run));
-    let maximum = |histogram: &Histogram| histogram.max().map_or("-".to_owned(), time);
     let mut rows = vec![
         row("", "last second".to_owned(), "whole run".to_owned()).style(Modifier::DIM),
         row("offered", of_last(|second| second.offered), whole(now.accounting.scheduled)),
@@ -152,8 +149,7 @@ fn numbers(pulse: &Pulse) -> Vec<Line<'static>> {
         let recent = quantile(&pulse.recent, point);
         rows.push(row(&point.to_string(), recent, quantile(&pulse.whole, point)));
     }
-    let recent = maximum(&pulse.recent);
-    rows.push(row("max", recent, maximum(&pulse.whole)));
+    rows.push(row("max", time(pulse.recent.max()), time(pulse.whole.max())));
     rows
 }
 
@@ -177,14 +173,17 @@ fn picture(
     pulse: &Pulse,
     name: &str,
     value: impl Fn(&Second) -> u64,
-    show: impl Fn(u64) -> String,
+    show: impl Fn(&Second) -> String,
     style: Style,
 ) {
     let [title, bars] = Layout::vertical([Constraint::Length(1), Constraint::Length(2)]).areas(area);
     let from = pulse.seconds.len().saturating_sub(bars.width.into());
-    let values: Vec<u64> = pulse.seconds[from..].iter().map(value).collect();
-    let most = values.iter().copied().max().unwrap_or(0);
-    let text = if most == 0 { name.to_owned() } else { format!("{name}, up to {}", show(most)) };
+    let seconds = &pulse.seconds[from..];
+    let values: Vec<u64> = seconds.iter().map(&value).collect();
+    let text = match seconds.iter().max_by_key(|second| value(second)).filter(|most| value(most) > 0) {
+        Some(most) => format!("{name}, up to {}", show(most)),
+        None => name.to_owned(),
+    };
     frame.render_widget(Line::styled(text, Modifier::DIM), title);
     frame.render_widget(Sparkline::default().data(values).style(style), bars);
 }

@@ -2,10 +2,10 @@
 
 use super::known::{CHECK, ENDPOINT, STAGE};
 use super::{Metric, Statistic, Threshold};
-use measure::{Histogram, Measurement, Part, Value};
+use measure::{Histogram, Measurement, Part, Reason, Value, needed_duration};
 use std::fmt;
 use std::time::Duration;
-use units::{Quantile, Rate, Ratio, Timestamp, show_duration};
+use units::{Quantile, Rate, Ratio, Timestamp};
 
 /// A threshold with the observed value.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +16,17 @@ pub struct Judged {
     pub observed: Observed,
     /// Whether it holds.
     pub met: bool,
-    /// The number of samples above the quantile, if they are too few for a repeatable value.
-    pub few_beyond: Option<u64>,
+    /// Set where the threshold judges a quantile with few samples above it.
+    pub few_samples: Option<FewSamples>,
+}
+
+/// Why the next run may judge a quantile otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FewSamples {
+    /// The samples above the quantile.
+    pub above: u64,
+    /// How long the run, or the stage that the threshold chooses, must be for enough samples, at the measured rate.
+    pub needs: Option<Duration>,
 }
 
 /// An observed value of a metric.
@@ -41,6 +50,12 @@ pub fn evaluate(thresholds: &[Threshold], measured: &Measurement) -> Vec<Judged>
 }
 
 impl Judged {
+    /// Why the run is suspect, if this threshold makes it so: it judges a quantile with few samples above it.
+    pub fn suspect(&self) -> Option<Reason> {
+        let FewSamples { above, needs } = self.few_samples?;
+        Some(Reason::FewSamples { judge: format!("the threshold {}", self.threshold), above, needs })
+    }
+
     /// Whether the run ends now: the threshold aborts, its delay is over, and there are observed values.
     pub fn aborts(&self, now: Timestamp) -> bool {
         let due = self.threshold.abort_on_fail && now.since(Timestamp::ZERO) >= self.threshold.delay_abort;
@@ -48,11 +63,8 @@ impl Judged {
     }
 }
 
-/// A quantile needs this many samples above it: with fewer, it varies from run to run.
-const BEYOND: f64 = 30.0;
-
 fn judge(threshold: &Threshold, measured: &Measurement) -> Judged {
-    let (observed, few_beyond) = observe(threshold, measured);
+    let (observed, few_samples) = observe(threshold, measured);
     let condition = threshold.condition;
     let holds = |number: f64| condition.sign.holds(number, condition.bound.number());
     let met = match observed {
@@ -64,23 +76,34 @@ fn judge(threshold: &Threshold, measured: &Measurement) -> Judged {
         Observed::Count(count) => holds(count as f64),
         Observed::Rate(rate) => holds(rate.per_second()),
     };
-    Judged { threshold: threshold.clone(), observed, met, few_beyond }
+    Judged { threshold: threshold.clone(), observed, met, few_samples }
 }
 
-fn observe(threshold: &Threshold, measured: &Measurement) -> (Observed, Option<u64>) {
+fn observe(threshold: &Threshold, measured: &Measurement) -> (Observed, Option<FewSamples>) {
     let statistic = threshold.condition.statistic;
     let counter = |count, elapsed| match statistic {
         Statistic::PerTime => (Observed::Rate(Rate::of(count, elapsed)), None),
         _ => (Observed::Count(count), None),
     };
     let requests = || Requests::of(threshold, measured);
+    let of_times = |times: &Histogram, elapsed| of_times(statistic, times, elapsed);
     match threshold.metric {
-        Metric::ResponseTime => of_times(statistic, &requests().response()),
-        Metric::ServiceTime => of_times(statistic, &requests().part.service),
-        Metric::DispatchDelay => of_times(statistic, &requests().part.dispatch),
-        Metric::ConnectTime => of_times(statistic, &measured.connect),
-        Metric::TlsTime => of_times(statistic, &measured.tls),
-        Metric::IterationTime => of_times(statistic, &measured.iterations.time),
+        Metric::ResponseTime => {
+            let requests = requests();
+            let elapsed = requests.elapsed;
+            of_times(&requests.response(), elapsed)
+        }
+        Metric::ServiceTime => {
+            let requests = requests();
+            of_times(&requests.part.service, requests.elapsed)
+        }
+        Metric::DispatchDelay => {
+            let requests = requests();
+            of_times(&requests.part.dispatch, requests.elapsed)
+        }
+        Metric::ConnectTime => of_times(&measured.connect, measured.elapsed),
+        Metric::TlsTime => of_times(&measured.tls, measured.elapsed),
+        Metric::IterationTime => of_times(&measured.iterations.time, measured.elapsed),
         Metric::Failed => {
             let requests = requests();
             (share(requests.ended().saturating_sub(requests.succeeded()), requests.ended()), None)
@@ -113,19 +136,19 @@ fn share(part: u64, whole: u64) -> Observed {
     Ratio::of(part, whole).map_or(Observed::Nothing, Observed::Share)
 }
 
-fn of_times(statistic: Statistic, times: &Histogram) -> (Observed, Option<u64>) {
+fn of_times(statistic: Statistic, times: &Histogram, elapsed: Duration) -> (Observed, Option<FewSamples>) {
     let observed = match statistic {
         // For requests that were given up only a lower bound is known, so their mean is a lower bound.
-        Statistic::Average => times.mean().map(|at| Value { at, censored: times.censored() > 0 }),
-        Statistic::Min => times.quantile(LOWEST),
+        Statistic::Average => {
+            times.mean().map(|at| Value { at, censored: times.censored() > 0, few_above: None })
+        }
+        Statistic::Min => times.quantile(LOWEST).map(|least| Value { few_above: None, ..least }),
         Statistic::Quantile(quantile) => times.quantile(quantile),
         _ => times.max(),
     };
-    let few = match statistic {
-        Statistic::Quantile(quantile) => {
-            let beyond = (1.0 - quantile.get()) * times.count() as f64;
-            // The product of a whole number of samples may be slightly below it, due to rounding.
-            (times.count() > 0 && beyond + 1e-6 < BEYOND).then_some((beyond + 1e-6) as u64)
+    let few = match (statistic, observed.and_then(|value| value.few_above)) {
+        (Statistic::Quantile(quantile), Some(above)) => {
+            Some(FewSamples { above, needs: needed_duration(times.count(), elapsed, quantile) })
         }
         _ => None,
     };
@@ -195,10 +218,7 @@ impl Requests {
 impl fmt::Display for Observed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Observed::Time(time) => {
-                let more = if time.censored { "> " } else { "" };
-                write!(f, "{more}{}", show_duration(time.at))
-            }
+            Observed::Time(time) => time.fmt(f),
             Observed::Share(share) => share.fmt(f),
             Observed::Count(count) => count.fmt(f),
             Observed::Rate(rate) => rate.fmt(f),
@@ -208,14 +228,10 @@ impl fmt::Display for Observed {
 }
 
 impl fmt::Display for Judged {
-    /// `response_time: p(95)<500ms: missed, 612 ms (only 12 samples beyond it, 30 make it repeatable)`.
+    /// `response_time: p(95)<500ms: missed, ~612 ms, 12 above`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = if self.met { "met" } else { "missed" };
-        write!(f, "{}: {verdict}, {}", self.threshold, self.observed)?;
-        match self.few_beyond {
-            Some(beyond) => write!(f, " (only {beyond} samples beyond it, {BEYOND} make it repeatable)"),
-            None => Ok(()),
-        }
+        write!(f, "{}: {verdict}, {}", self.threshold, self.observed)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Quantity;
 use crate::blocks::{Block, Blocks};
+use crate::histogram::Value;
 use crate::interval::{ENOUGH_SECONDS, Estimate, Interval, Refusal};
 
 /// The figures of one run for comparisons.
@@ -23,6 +24,14 @@ pub(super) struct Point {
     pub(super) of: u64,
 }
 
+impl Point {
+    /// The number alone, between limits that are not known.
+    pub(super) fn alone(self) -> Interval {
+        let Point { value, lower_bound, .. } = self;
+        Interval { estimate: value, low: f64::NEG_INFINITY, high: f64::INFINITY, lower_bound }
+    }
+}
+
 impl Numbers {
     /// The figures from the seconds of a run.
     pub fn of(blocks: &Blocks) -> Numbers {
@@ -39,7 +48,7 @@ impl Numbers {
         let mut points = [Err(Refusal::Nothing); 8];
         for ((point, estimate), quantity) in points.iter_mut().zip(&estimates).zip(Quantity::ALL) {
             *point = match (estimate, quantity) {
-                (Err(refusal @ (Refusal::Nothing | Refusal::FewSamples | Refusal::AnsweredLate)), _) => {
+                (Err(refusal @ (Refusal::Nothing | Refusal::FewSamples(_) | Refusal::AnsweredLate)), _) => {
                     Err(*refusal)
                 }
                 (_, Quantity::Errors) => share(blocks, |block| block.errors),
@@ -48,12 +57,7 @@ impl Numbers {
                 // Runs that are repeated need not be long.
                 (_, Quantity::Rate) => rate(blocks),
                 (_, Quantity::Response(quantile)) => match &times {
-                    Ok(times) => times.value(quantile).map(|(value, lower_bound)| Point {
-                        value,
-                        error: HISTOGRAM_STEP,
-                        lower_bound,
-                        of: 0,
-                    }),
+                    Ok(times) => Ok(time(times.value(quantile))),
                     Err(refusal) => Err(*refusal),
                 },
             };
@@ -68,6 +72,12 @@ fn with_error(estimate: &Estimate) -> Point {
     let high = if high.is_finite() { high } else { value };
     let error = if value > 0.0 { 0.5 * (high - low) / value } else { 0.0 };
     Point { value, error, lower_bound, of: 0 }
+}
+
+/// A time of which the seconds do not say how far it may be off.
+pub(super) fn time(value: Value) -> Point {
+    let Value { at, censored, .. } = value;
+    Point { value: at.as_secs_f64(), error: HISTOGRAM_STEP, lower_bound: censored, of: 0 }
 }
 
 fn rate(blocks: &Blocks) -> Result<Point, Refusal> {

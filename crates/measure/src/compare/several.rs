@@ -5,10 +5,12 @@
 //! error of a run is never taken to be less than its own seconds show: two runs that happen to agree to the microsecond
 //! do not prove a machine without noise. [`stats::half_widths`] judges all figures jointly.
 
-use super::numbers::{Numbers, Point};
+use super::numbers::{Numbers, Point, time};
 use super::{Difference, Quantity, Row};
+use crate::histogram::Value;
 use crate::interval::{Interval, Refusal};
 use stats::{Contrast, half_widths, student_t, student_t_beyond};
+use std::time::Duration;
 
 /// The sets of `history` that can be used for the noise: all figures are judged in the same runs, so a run that lacks a
 /// compared figure is left out, and so is a set of one run.
@@ -41,7 +43,8 @@ pub(super) fn rows(a: &[Numbers], b: &[Numbers], history: &[Vec<&Numbers>], risk
 struct Judged {
     at: usize,
     sides: Result<Sides, Refusal>,
-    refusals: [Option<Refusal>; 2],
+    /// The numbers of the sides without intervals: what is shown where they are not compared.
+    shown: [Result<Interval, Refusal>; 2],
 }
 
 struct Sides {
@@ -52,14 +55,14 @@ struct Sides {
 
 impl Judged {
     fn of(at: usize, a: &[Numbers], b: &[Numbers]) -> Judged {
+        let shown = [shown(at, a), shown(at, b)];
         let side = |side: &[Numbers]| side.iter().map(|run| run.points[at]).collect::<Result<Vec<_>, _>>();
         let (a, b) = (side(a), side(b));
-        let refusals = [a.as_ref().err().copied(), b.as_ref().err().copied()];
         let sides = match (a, b) {
             (Ok(a), Ok(b)) => Ok(Sides { quantity: Quantity::ALL[at], a, b }),
             (Err(refusal), _) | (_, Err(refusal)) => Err(refusal),
         };
-        Judged { at, sides, refusals }
+        Judged { at, sides, shown }
     }
 
     fn is_zero(&self) -> bool {
@@ -71,8 +74,8 @@ impl Judged {
         let quantity = Quantity::ALL[self.at];
         let refused = |refusal| Row {
             quantity,
-            a: Err(self.refusals[0].unwrap_or(refusal)),
-            b: Err(self.refusals[1].unwrap_or(refusal)),
+            a: self.shown[0],
+            b: self.shown[1],
             noise: None,
             difference: Err(refusal),
         };
@@ -87,28 +90,56 @@ impl Judged {
     }
 }
 
-impl Sides {
-    fn scaled(&self, value: f64) -> f64 {
-        if self.quantity.is_share() { value } else { value.max(LEAST).ln() }
+/// The mean of a number over the runs of a side, marked where a run has few samples above it.
+fn shown(at: usize, side: &[Numbers]) -> Result<Interval, Refusal> {
+    let quantity = Quantity::ALL[at];
+    let mut points = Vec::new();
+    let mut fewest = None;
+    for run in side {
+        points.push(match run.points[at] {
+            Err(Refusal::FewSamples(value)) => {
+                fewest = std::cmp::min(fewest.or(value.few_above), value.few_above);
+                time(value)
+            }
+            other => other?,
+        });
+    }
+    let estimate = quantity.unscaled(quantity.mean(&points));
+    let lower_bound = points.iter().any(|point| point.lower_bound);
+    match fewest {
+        None => Ok(Point { value: estimate, error: 0.0, lower_bound, of: 0 }.alone()),
+        few_above => {
+            let at = Duration::try_from_secs_f64(estimate).unwrap_or_default();
+            Err(Refusal::FewSamples(Value { at, censored: lower_bound, few_above }))
+        }
+    }
+}
+
+impl Quantity {
+    fn scaled(self, value: f64) -> f64 {
+        if self.is_share() { value } else { value.max(LEAST).ln() }
     }
 
-    fn unscaled(&self, value: f64) -> f64 {
-        if self.quantity.is_share() { value } else { value.exp() }
+    fn unscaled(self, value: f64) -> f64 {
+        if self.is_share() { value } else { value.exp() }
     }
 
-    fn mean(&self, side: &[Point]) -> f64 {
+    fn mean(self, side: &[Point]) -> f64 {
         side.iter().map(|point| self.scaled(point.value)).sum::<f64>() / side.len() as f64
     }
+}
 
+impl Sides {
     fn contrast(&self, at: usize, history: &[Vec<&Numbers>]) -> Contrast {
-        let difference = self.mean(&self.b) - self.mean(&self.a);
+        let difference = self.quantity.mean(&self.b) - self.quantity.mean(&self.a);
         let mut contrast = Contrast::new(difference, [self.a.len(), self.b.len()], self.floor());
         for side in [&self.a, &self.b] {
-            contrast.repetitions(&side.iter().map(|point| self.scaled(point.value)).collect::<Vec<_>>());
+            contrast
+                .repetitions(&side.iter().map(|point| self.quantity.scaled(point.value)).collect::<Vec<_>>());
         }
         for set in history {
             let values = set.iter().filter_map(|run| run.points[at].ok());
-            contrast.repetitions(&values.map(|point| self.scaled(point.value)).collect::<Vec<_>>());
+            contrast.repetitions(&values.map(|point| self.quantity.scaled(point.value)).collect::<Vec<_>>());
         }
         contrast
     }
@@ -129,15 +160,20 @@ impl Sides {
         let freedom = contrast.freedom() as f64;
         let t = student_t(risk, freedom);
         let deviation = contrast.deviation().max(self.floor());
-        let (a, b) = (self.mean(&self.a), self.mean(&self.b));
+        let (a, b) = (self.quantity.mean(&self.a), self.quantity.mean(&self.b));
         let [bound_a, bound_b] = [&self.a, &self.b].map(|side| side.iter().any(|point| point.lower_bound));
         let side = |mean: f64, runs: usize, lower_bound: bool| {
             let half = t * deviation / (runs as f64).sqrt();
             let high = if lower_bound { f64::INFINITY } else { self.limit(mean + half) };
-            Ok(Interval { estimate: self.unscaled(mean), low: self.limit(mean - half), high, lower_bound })
+            Ok(Interval {
+                estimate: self.quantity.unscaled(mean),
+                low: self.limit(mean - half),
+                high,
+                lower_bound,
+            })
         };
         // As the limits of a ratio, times the first side's number.
-        let first = self.unscaled(a);
+        let first = self.quantity.unscaled(a);
         let apart = |difference: f64| match self.quantity.is_share() {
             true => difference,
             false => first * difference.exp_m1(),
@@ -148,7 +184,7 @@ impl Sides {
             high: if bound_b { f64::INFINITY } else { apart(b - a + half) },
             lower_bound: bound_b,
         };
-        let ratio = (first > 0.0 && !bound_a && !bound_b).then(|| self.unscaled(b) / first);
+        let ratio = (first > 0.0 && !bound_a && !bound_b).then(|| self.quantity.unscaled(b) / first);
         let difference = Difference {
             interval,
             ratio,
@@ -166,7 +202,7 @@ impl Sides {
     }
 
     fn limit(&self, value: f64) -> f64 {
-        if self.quantity.is_share() { value.clamp(0.0, 1.0) } else { self.unscaled(value) }
+        if self.quantity.is_share() { value.clamp(0.0, 1.0) } else { self.quantity.unscaled(value) }
     }
 }
 

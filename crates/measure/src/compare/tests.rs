@@ -239,6 +239,25 @@ fn what_one_run_refuses_is_not_compared() {
     let row = comparison.rows[0];
     assert!(row.a.is_ok());
     assert_eq!(row.difference, Err(Refusal::FewSeconds { found: 4 }));
+    // The number itself is known.
+    let b = row.b.unwrap();
+    assert!(b.estimate > 0.0 && b.high == f64::INFINITY, "{b:?}");
+}
+
+#[test]
+fn a_quantile_with_few_samples_above_it_is_shown_and_not_compared() {
+    let few = Synthetic { requests: 10, ..Synthetic::CALM };
+    for runs in [1, 3] {
+        let (many, few) = (pool(Synthetic::CALM, runs, 0), pool(few, runs, 10));
+        let comparison = compare(&many, &few, &[]);
+        let p99 = Quantity::Response(Quantile::P99);
+        let row = comparison.rows.iter().find(|row| row.quantity == p99).unwrap();
+        let a = row.a.unwrap().estimate;
+        let Err(Refusal::FewSamples(b)) = row.b else { panic!("{row:?}") };
+        assert!(b.few_above.is_some_and(|above| above < 30), "{b}");
+        assert!(a > 0.0 && b.at.as_secs_f64() > 0.5 * a, "{a} {b}");
+        assert!(matches!(row.difference, Err(Refusal::FewSamples(_))), "{row:?}");
+    }
 }
 
 #[test]

@@ -15,14 +15,13 @@
 //! Not used: a bootstrap of whole seconds. It needs a thousand merges of all histograms for the same result, and it
 //! treats neighbouring seconds as independent.
 
-use super::numbers::Numbers;
+use super::numbers::{Numbers, Point};
 use super::{Difference, Finding, LEAST_OF_TWO_RUNS, Quantity, Row};
 use crate::interval::{Estimate, Interval, Refusal};
 
 /// One row for each figure that is not zero in both runs.
 pub(super) fn rows(a: &Numbers, b: &Numbers, risk: f64) -> Vec<Row> {
-    let estimates = Quantity::ALL.into_iter().zip(a.estimates.iter().zip(&b.estimates));
-    let mut pairs: Vec<Pair> = estimates.map(|(quantity, (a, b))| Pair::of(quantity, a, b)).collect();
+    let mut pairs: Vec<Pair> = (0..Quantity::ALL.len()).map(|at| Pair::of(at, a, b)).collect();
     pairs.retain(|pair| !pair.is_zero());
     judge(&mut pairs, risk);
     pairs.iter().map(|pair| pair.row(1.0 - risk)).collect()
@@ -46,18 +45,21 @@ struct Pair {
     quantity: Quantity,
     a: Result<Estimate, Refusal>,
     b: Result<Estimate, Refusal>,
+    /// The numbers without intervals.
+    points: [Result<Point, Refusal>; 2],
     confidence: f64,
 }
 
 impl Pair {
-    fn of(quantity: Quantity, a: &Result<Estimate, Refusal>, b: &Result<Estimate, Refusal>) -> Self {
-        let (mut a, mut b) = (a.clone(), b.clone());
+    fn of(at: usize, a: &Numbers, b: &Numbers) -> Self {
+        let points = [a.points[at], b.points[at]];
+        let (mut a, mut b) = (a.estimates[at].clone(), b.estimates[at].clone());
         // A run without errors does not show how errors cluster; the other one does.
         if let (Ok(Estimate::Share(a)), Ok(Estimate::Share(b))) = (&mut a, &mut b) {
             let clumped = a.worth.clumped.max(b.worth.clumped);
             (a.worth.clumped, b.worth.clumped) = (clumped, clumped);
         }
-        Pair { quantity, a, b, confidence: 0.0 }
+        Pair { quantity: Quantity::ALL[at], a, b, points, confidence: 0.0 }
     }
 
     fn is_zero(&self) -> bool {
@@ -89,11 +91,12 @@ impl Pair {
     }
 
     fn row(&self, confidence: f64) -> Row {
-        let interval = |side: &Result<Estimate, Refusal>| match side {
+        let side = |estimate: &Result<Estimate, Refusal>, point: Result<Point, Refusal>| match estimate {
             Ok(estimate) => Ok(estimate.interval(confidence)),
-            Err(refusal) => Err(*refusal),
+            // The number is known also where its interval is not.
+            Err(_) => point.map(Point::alone),
         };
-        let (a, b) = (interval(&self.a), interval(&self.b));
+        let (a, b) = (side(&self.a, self.points[0]), side(&self.b, self.points[1]));
         let difference = self.difference().map(|interval| {
             let finding = self.quantity.finding(&interval);
             let first = a.map_or(0.0, |a| a.estimate);

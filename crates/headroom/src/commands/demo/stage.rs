@@ -8,12 +8,13 @@ use config::Quick;
 use documents::run::Ended;
 use gateway::settings::Settings;
 use measure::{Measurement, Reason};
+use report::quantile;
 use std::io::{IsTerminal, stderr};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::time::Duration;
 use study::load::{Event, Load, Watching};
-use units::{Quantile, Rate, Timestamp, show_duration};
+use units::{Quantile, Rate, Timestamp};
 
 /// The service with a gateway in front of it.
 pub struct Stage {
@@ -158,7 +159,6 @@ impl LiveLine {
         let span = progress.at.since(self.before.at).as_secs_f64();
         let (now, then) = (&progress.accounting, &self.before.accounting);
         let a_second = |now: u64, then: u64| (now.saturating_sub(then)) as f64 / span;
-        let p95 = self.recent.quantile(Quantile::P95).map_or(Duration::ZERO, |p95| p95.at);
         output::tell_now(&format!(
             "          {:>3.0} s  offered {:>3.0}/s  good {:>3.0}/s  shed {:>3.0}/s  in flight {:>3}  p95 {}",
             progress.at.as_secs_f64(),
@@ -166,7 +166,7 @@ impl LiveLine {
             self.good as f64 / span,
             a_second(now.shed, then.shed),
             progress.in_flight,
-            show_duration(p95),
+            quantile(&self.recent, Quantile::P95),
         ));
         self.before = progress.clone();
         self.good = 0;

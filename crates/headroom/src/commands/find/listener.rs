@@ -3,7 +3,7 @@
 use super::story::Story;
 use crate::recorder::{About, Begun, Recorder};
 use control::search::rhythm::Rhythm;
-use report::{rate, time};
+use report::{quantile, rate};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 use study::find::{Came, Event, Part};
@@ -42,7 +42,7 @@ impl<'a> Listener<'a> {
                 if let Some(begun) = self.part.take() {
                     self.recorder.finish(begun, Some(measured), Some(result(&came).to_string()));
                 }
-                let p50 = || measured.response.quantile(Quantile::P50).map_or("-".to_owned(), time);
+                let p50 = || quantile(&measured.response, Quantile::P50);
                 self.story.tell(&format!("{}: {}", name(part), words(&came, p50)));
             }
             Event::Halted { halt, .. } => {

@@ -19,6 +19,7 @@ use documents::find::{
     self as document, Ended, Gateway, Kept, Next, NoFile, Outcome, Peak, Proof, Tried, so_far,
 };
 use gateway::settings::PathMatch;
+use measure::Value;
 use report::Terminal;
 use std::path::Path;
 use std::time::Duration;
@@ -30,6 +31,10 @@ fn rate(per_second: f64) -> Rate {
 
 fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
+}
+
+fn time(at: u64) -> Value {
+    Value { at: millis(at), censored: false, few_above: None }
 }
 
 fn p95() -> Condition {
@@ -76,8 +81,9 @@ fn outcome() -> Outcome {
         trials: vec![Tried {
             outcome: tried,
             achieved: rate(105.5),
-            p50: Some(millis(19)),
-            p95: Some(millis(26)),
+            p50: Some(time(19)),
+            p95: Some(Value { few_above: Some(11), ..time(26) }),
+            samples: 228,
             failed: Statuses::NONE,
             disturbed_by: None,
         }],
@@ -112,6 +118,25 @@ fn the_numbers_come_first() {
         Gateway::Written(Path::new("headroom-gateway.yaml"), limits),
         Terminal::of_width(80),
     ));
+}
+
+#[test]
+fn a_goal_with_few_samples_above_its_quantile_makes_the_rate_suspect() {
+    let mut outcome = outcome();
+    let trial = &mut outcome.trials[0].outcome.trial;
+    (trial.purpose, trial.rate) = (Purpose::Verify, rate(106.0));
+    let summary = document::summary(&outcome, Gateway::NotWanted, Terminal::of_width(80));
+    assert!(
+        summary.contains("\nsuspect    the goal p(95)<50ms judges a quantile with 11 samples"),
+        "{summary}"
+    );
+    assert_eq!(
+        outcome.suspect()[0].to_string(),
+        "the goal p(95)<50ms judges a quantile with 11 samples above it; 30 make it repeatable: at this rate, run for \
+         at least 6 s"
+    );
+    outcome.trials[0].outcome.share.of = 600;
+    assert_eq!(outcome.suspect(), []);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use measure::{Accounting, Check, Endpoint, Outcome, Stage};
+use measure::{Accounting, Check, Endpoint, Outcome, Stage, Validity, Verdict};
 
 /// A histogram of 1 ms, 2 ms and so on.
 fn times(count: u64) -> Histogram {
@@ -115,12 +115,22 @@ fn a_quantile_among_the_given_up_is_never_below_a_bound() {
 fn too_few_samples_are_judged_and_said() {
     let few = judged("p(99)<2s", &run());
     assert!(few.met);
-    assert_eq!(few.few_beyond, Some(10));
-    assert!(
-        few.to_string().ends_with("met, 990 ms (only 10 samples beyond it, 30 make it repeatable)"),
-        "{few}"
+    assert!(few.to_string().ends_with("met, ~990 ms, 10 above"), "{few}");
+    // 1,000 samples in ten seconds, of 3,000 that are needed.
+    assert_eq!(
+        few.suspect().unwrap().to_string(),
+        "the threshold response_time: p(99)<2s judges a quantile with 10 samples above it; 30 make it repeatable: \
+         at this rate, run for at least 30 s"
     );
-    assert_eq!(judged("p(97)<2s", &run()).few_beyond, None);
+    let mut validity = Validity::of(Vec::new());
+    validity.add(few.suspect());
+    assert_eq!(validity.verdict, Verdict::Suspect);
+    // A stage has a length of its own: 100 samples in two seconds.
+    let stage = judged("response_time{stage:50/s}: p(95)<2s", &run());
+    assert_eq!(stage.few_samples, Some(FewSamples { above: 5, needs: Some(Duration::from_secs(12)) }));
+    for enough in ["p(97)<2s", "min>0", "max<2s", "avg<2s"] {
+        assert_eq!(judged(enough, &run()).suspect(), None, "{enough}");
+    }
 }
 
 #[test]
