@@ -13,7 +13,7 @@ use crate::layout::Layout;
 use crate::scenario::{Scenario, StepFailure, StepId};
 use measure::{
     Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Iterations, Measurement, Outcome, Pacing,
-    Part, Second, Series, Stage,
+    Part, SUCCEEDED, Second, Series, Stage,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -190,7 +190,7 @@ impl Recorder {
         let fate = Fate::of_status(status);
         let response = times.ended.since(times.intended);
         let good = (200..300).contains(&status) && response <= self.good_within;
-        if (200..400).contains(&status) {
+        if SUCCEEDED.contains(&status) {
             self.succeeded += 1;
             for (within, &bound) in self.within.iter_mut().zip(&self.bounds) {
                 *within += u64::from(response < bound);
@@ -492,6 +492,8 @@ pub(crate) struct Finished {
 mod tests {
     use super::*;
     use crate::layout::Span;
+    use crate::threshold::{Observed, Threshold, evaluate};
+    use units::Ratio;
 
     fn at(millis: u64) -> Timestamp {
         Timestamp::from_millis(millis)
@@ -519,6 +521,30 @@ mod tests {
 
     fn times(endpoint: u32, intended: u64, started: u64, ended: u64) -> Times {
         Times { endpoint, intended: at(intended), started: at(started), ended: at(ended) }
+    }
+
+    /// `find` counts by progress, `load` judges by the measurement.
+    #[test]
+    fn goals_and_thresholds_count_the_same_requests_as_failed() {
+        let failing: Threshold = "failed<1%".parse().unwrap();
+        for status in 100..600 {
+            let mut recorder = recorder(0, 1_000);
+            recorder.scheduled(0, at(0));
+            recorder.answered(times(0, 0, 0, 10), status);
+            let (succeeded, _) = recorder.succeeded();
+            let measured = recorder.finish(Duration::from_secs(1), Duration::ZERO).measurement;
+            let failed = Observed::Share(Ratio::of(1 - succeeded, 1).unwrap());
+            assert_eq!(evaluate(std::slice::from_ref(&failing), &measured)[0].observed, failed, "{status}");
+            assert_eq!(succeeded == 1, (200..400).contains(&status), "{status}");
+        }
+        let mut recorder = recorder(0, 1_000);
+        recorder.scheduled(0, at(0));
+        recorder.scheduled(0, at(1));
+        recorder.timed_out(times(0, 0, 0, 10));
+        recorder.failed(times(0, 1, 1, 10), Failure::ConnectionRefused);
+        assert_eq!(recorder.succeeded().0, 0);
+        let measured = recorder.finish(Duration::from_secs(1), Duration::ZERO).measurement;
+        assert_eq!(evaluate(&[failing], &measured)[0].observed, Observed::Share(Ratio::ONE));
     }
 
     #[test]

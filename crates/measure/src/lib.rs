@@ -34,7 +34,7 @@ pub use few_above::{SAMPLES_ABOVE, few_above, needed_duration};
 pub use histogram::{Histogram, Quantiles, Value};
 pub use interval::{Interval, Refusal};
 pub use measurement::Measurement;
-pub use outcome::Outcome;
+pub use outcome::{Outcome, SUCCEEDED};
 pub use pacing::{Burst, Pacing};
 pub use part::{Check, Endpoint, Iterations, Part, Stage};
 pub use recorded::{Parts, Recorded};

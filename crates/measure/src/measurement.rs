@@ -3,7 +3,7 @@
 use crate::part::add_counts;
 use crate::{
     Accounting, Blocks, Came, Check, Endpoint, Failure, Histogram, Iterations, NoGoodAnswer, Pacing, Part,
-    Series, Stage, Validity, Verdict,
+    SUCCEEDED, Series, Stage, Validity, Verdict,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -102,9 +102,9 @@ impl Measurement {
         Rate::of(self.completed, self.elapsed)
     }
 
-    /// Good responses: those with a status from 200 to 399.
+    /// Good responses: those with a status of [`SUCCEEDED`].
     pub fn good(&self) -> u64 {
-        self.statuses.range(200..400).map(|(_, &count)| count).sum()
+        self.statuses.range(SUCCEEDED).map(|(_, &count)| count).sum()
     }
 
     /// The share of the scheduled arrivals with a good response; `None` if nothing was scheduled.

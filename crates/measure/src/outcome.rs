@@ -3,6 +3,12 @@
 //! Errors are often faster than successful responses, or much slower; a distribution that mixes them describes neither.
 //! So times are kept separately by outcome, and added where a reader needs all of them.
 
+use std::ops::Range;
+
+/// The statuses of a request that succeeded; any other status is a failure, 429 and 503 too. The goals of `find`, the
+/// thresholds of `load` and the good share of a run use it, as in k6.
+pub const SUCCEEDED: Range<u16> = 200..400;
+
 /// The outcome of an arrival that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {

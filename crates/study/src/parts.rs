@@ -26,7 +26,7 @@ use control::search::rhythm::{
 use control::search::{Condition, Goal, Judge, Trial, TrialOutcome, Verdict};
 use documents::find::Judged;
 use host::Processes;
-use measure::{Measurement, Reason, Validity};
+use measure::{Measurement, Reason, SUCCEEDED, Validity};
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -241,7 +241,7 @@ impl Driver<'_> {
             let median = measured.response.quantile(Quantile::P50).filter(|median| !median.censored);
             let lone = Lone {
                 answered: measured.accounting.answered,
-                well: measured.statuses.keys().all(|status| (200..400).contains(status)),
+                well: measured.statuses.keys().all(|status| SUCCEEDED.contains(status)),
                 median: median.map(|median| median.at),
             };
             if lone.is_calm(calm) {

@@ -6,7 +6,7 @@ use control::search::closed_loop::Knee;
 use control::search::recovery::Recovery;
 use control::search::rhythm::Rhythm;
 use control::search::{Condition, Found, Goal, Interval, LimitedBy, Purpose, TrialOutcome};
-use measure::{Measurement, Reason, Value, few_above, needed_duration};
+use measure::{Measurement, Reason, SUCCEEDED, Value, few_above, needed_duration};
 use std::time::Duration;
 use units::{Quantile, Rate, Ratio};
 
@@ -220,9 +220,6 @@ impl Outcome {
 pub fn usual_failures() -> Statuses {
     "429, 5xx".parse().unwrap_or(Statuses::NONE)
 }
-
-/// Statuses of answers that count as given.
-const SUCCEEDED: std::ops::Range<u16> = 200..400;
 
 /// What is known when a search ends before its time.
 pub fn so_far(trials: &[Tried]) -> Found {

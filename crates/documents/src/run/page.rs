@@ -7,7 +7,7 @@ use super::{Ended, LoadRun, Threshold, parts};
 use crate::find::goals;
 use crate::words::counted;
 use control::search::Condition;
-use measure::{Blocks, Histogram, Parts, Recorded, Series, Stage, Verdict, Watched, steady};
+use measure::{Blocks, Histogram, Parts, Recorded, SUCCEEDED, Series, Stage, Verdict, Watched, steady};
 use report::{
     Align, Chart, Notice, Phase, Report, Section, Share, Table, Timeline, grouped, html, load_over_time,
     points_are_joined, quantile_curve, rate,
@@ -136,7 +136,7 @@ impl Reported<'_> {
         let mut figure = |name: &str, value: String| figures.push((name.to_owned(), value));
         figure("offered", rate(Rate::of(accounting.scheduled, *elapsed)));
         figure("achieved", rate(Rate::of(completed.unwrap_or(accounting.answered), *elapsed)));
-        let good: u64 = self.recorded.statuses.range(200..400).map(|(_, count)| count).sum();
+        let good: u64 = self.recorded.statuses.range(SUCCEEDED).map(|(_, count)| count).sum();
         if let Some(share) = units::Ratio::of(good, accounting.scheduled) {
             figure("good responses", share.to_string());
         }

@@ -2,7 +2,7 @@
 
 use super::known::{CHECK, ENDPOINT, STAGE};
 use super::{Metric, Statistic, Threshold};
-use measure::{Histogram, Measurement, Part, Reason, Value, needed_duration};
+use measure::{Histogram, Measurement, Part, Reason, SUCCEEDED, Value, needed_duration};
 use std::fmt;
 use std::time::Duration;
 use units::{Quantile, Rate, Ratio, Timestamp};
@@ -209,9 +209,9 @@ impl Requests {
         accounting.answered + accounting.shed + accounting.failed + accounting.timed_out
     }
 
-    /// Requests that k6 counts as expected responses: those with a status from 200 to 399.
+    /// Requests with a status of [`SUCCEEDED`].
     fn succeeded(&self) -> u64 {
-        self.part.statuses.range(200..400).map(|(_, count)| count).sum()
+        self.part.statuses.range(SUCCEEDED).map(|(_, count)| count).sum()
     }
 }
 

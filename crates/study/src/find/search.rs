@@ -21,7 +21,7 @@ use control::search::{
 };
 use documents::find::{Ended, Outcome, Proof, Tried, so_far};
 use load::Progress;
-use measure::Measurement;
+use measure::{Measurement, SUCCEEDED};
 use std::time::Duration;
 use units::{Quantile, Rate, show_duration};
 
@@ -182,7 +182,7 @@ impl<'a> Search<'a> {
     fn first_answers(&mut self) -> Result<Duration, SearchError> {
         let measured = self.driver.probe(FIRST, FIRST_MAX)?;
         let target = || self.driver.load.target.url.clone();
-        if let Some((&status, _)) = measured.statuses.iter().find(|(status, _)| !(200..400).contains(*status))
+        if let Some((&status, _)) = measured.statuses.iter().find(|(status, _)| !SUCCEEDED.contains(*status))
         {
             return Err(SearchError::Refuses { target: target(), status });
         }
