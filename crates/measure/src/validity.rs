@@ -174,9 +174,11 @@ impl fmt::Display for Reason {
                 write!(f, "no request got a good response (status 200 to 399): {why}")
             }
             Reason::FewSamples { judge, above, needs } => {
+                let plural = if *above == 1 { "" } else { "s" };
                 write!(
                     f,
-                    "{judge} judges a quantile with {above} samples above it; {SAMPLES_ABOVE} make it repeatable"
+                    "{judge} judges a quantile with {above} sample{plural} above it; \
+                     {SAMPLES_ABOVE} make it repeatable"
                 )?;
                 match needs {
                     Some(needs) => write!(f, ": at this rate, run for at least {} s", needs.as_secs()),

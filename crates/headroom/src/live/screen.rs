@@ -82,7 +82,7 @@ fn draw(frame: &mut Frame<'_>, plan: &Plan, pulse: &Pulse, stopping: bool, colou
     frame.render_widget(Gauge::default().ratio(done).label(label).gauge_style(colour(Color::Blue)), gauge);
 
     let [table, _, pictures] =
-        Layout::horizontal([Constraint::Length(45), Constraint::Length(2), Constraint::Fill(1)])
+        Layout::horizontal([Constraint::Length(47), Constraint::Length(2), Constraint::Fill(1)])
             .areas(middle);
     frame.render_widget(Paragraph::new(numbers(pulse)), table);
     let [rates, _, times] =
@@ -134,7 +134,7 @@ fn progress(plan: &Plan, pulse: &Pulse, stopping: bool) -> (f64, String) {
 }
 
 fn numbers(pulse: &Pulse) -> Vec<Line<'static>> {
-    let row = |name: &str, last: String, whole: String| Line::raw(format!("{name:<8}{last:>18} {whole:>18}"));
+    let row = |name: &str, last: String, whole: String| Line::raw(format!("{name:<8}{last:>19} {whole:>19}"));
     let last = pulse.last();
     let now = &pulse.now;
     let run = now.at.since(Timestamp::ZERO);
