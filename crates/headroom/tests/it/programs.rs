@@ -4,6 +4,7 @@ use crate::schema::check;
 use serde_json::Value;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 /// headroom with these arguments, and not with the ledger of whoever runs the tests.
@@ -115,8 +116,38 @@ pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     listeners.map(|listener| listener.local_addr().unwrap())
 }
 
-/// Some tests measure, and two at a time would measure each other.
-pub fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Runs without any other test that measures.
+pub fn alone() -> Slots {
+    Slots::take(MEASURING)
+}
+
+/// Runs beside at most one other test that measures: for services that mostly wait, so that two of them and their
+/// generators leave both cores idle most of the time.
+pub fn beside_one() -> Slots {
+    Slots::take(1)
+}
+
+/// How many tests may measure at a time.
+const MEASURING: u32 = 2;
+
+static TAKEN: Mutex<u32> = Mutex::new(0);
+static RETURNED: Condvar = Condvar::new();
+
+/// Some of the [`MEASURING`] slots, until it is dropped.
+pub struct Slots(u32);
+
+impl Slots {
+    fn take(count: u32) -> Slots {
+        let taken = TAKEN.lock().unwrap();
+        let mut taken = RETURNED.wait_while(taken, |taken| *taken + count > MEASURING).unwrap();
+        *taken += count;
+        Slots(count)
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap() -= self.0;
+        RETURNED.notify_all();
+    }
 }
