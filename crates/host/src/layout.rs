@@ -1,0 +1,219 @@
+//! Which application server a service runs on, and how many processes and threads answer its requests.
+//!
+//! ## How it is told
+//! By command lines and names of threads alone, as `ps -eLf` shows them: nothing is attached to the process. What they
+//! do not show (a thread count in a configuration file) is `None`, and a person has to say it.
+//!
+//! Sources: gunicorn's documentation, *Settings* (`--workers`, `--threads`, `--worker-class`); Puma's *Architecture*
+//! (threads of its pool are named `puma srv tp NNN`); Tomcat's *HTTP connector* (`http-nio-PORT-exec-N`); uvicorn's
+//! *Settings* (`--workers`).
+
+use crate::service::Running;
+use std::fmt;
+
+/// The application server of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApplicationServer {
+    /// gunicorn with sync workers: one request a process.
+    GunicornSync,
+    /// gunicorn with `--threads`, or the worker class `gthread`.
+    GunicornThreads,
+    /// An event loop of Python: uvicorn, or gunicorn with asynchronous workers.
+    PythonEventLoop,
+    /// Puma.
+    Puma,
+    /// Node.js.
+    Node,
+    /// A server of Java with a pool of named threads, such as Tomcat.
+    Java,
+}
+
+/// How many processes and threads answer requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// The server.
+    pub server: ApplicationServer,
+    /// Processes that answer requests: the workers, not their supervisor.
+    pub processes: u32,
+    /// Threads of each that answer requests; `None` where an event loop has no bound, or where it is not shown.
+    pub threads: Option<u32>,
+}
+
+impl fmt::Display for ApplicationServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ApplicationServer::GunicornSync => "gunicorn, sync workers",
+            ApplicationServer::GunicornThreads => "gunicorn, workers with threads",
+            ApplicationServer::PythonEventLoop => "Python event loop",
+            ApplicationServer::Puma => "Puma",
+            ApplicationServer::Node => "Node.js",
+            ApplicationServer::Java => "Java",
+        })
+    }
+}
+
+impl Layout {
+    /// What the processes of a service show; `None` where none of them is a known server.
+    pub fn of(running: &[Running]) -> Option<Self> {
+        let rules = [gunicorn, uvicorn, puma, java, node];
+        rules.iter().find_map(|rule| rule(running))
+    }
+}
+
+/// A master with workers of the same command line.
+fn gunicorn(running: &[Running]) -> Option<Layout> {
+    let master = running.iter().find(|one| program(one, "gunicorn"))?;
+    let class = option(&master.command, &["-k", "--worker-class"]).unwrap_or("sync");
+    let threads = option(&master.command, &["--threads"]).map(str::parse).transpose().ok()?;
+    let processes = children(running, master.id).max(1);
+    let (server, threads) = match (class, threads) {
+        ("gthread", threads) => (ApplicationServer::GunicornThreads, Some(threads.unwrap_or(1))),
+        // gunicorn takes the worker with threads where a sync one is asked to have more than one.
+        ("sync", Some(threads @ 2..)) => (ApplicationServer::GunicornThreads, Some(threads)),
+        ("sync", _) => (ApplicationServer::GunicornSync, Some(1)),
+        _ => (ApplicationServer::PythonEventLoop, None),
+    };
+    Some(Layout { server, processes, threads })
+}
+
+fn uvicorn(running: &[Running]) -> Option<Layout> {
+    let first = running.iter().find(|one| program(one, "uvicorn") || program(one, "hypercorn"))?;
+    // Without --workers the first process serves; with it, processes that multiprocessing spawned do, beside a tracker.
+    let workers =
+        option(&first.command, &["--workers", "-w"]).and_then(|count| count.parse().ok()).unwrap_or(1);
+    Some(Layout { server: ApplicationServer::PythonEventLoop, processes: workers, threads: None })
+}
+
+/// A process, or a cluster of workers; the threads of its pool have names.
+fn puma(running: &[Running]) -> Option<Layout> {
+    let pool = |one: &Running| count(one, |name| name.starts_with("puma srv tp"));
+    let serving: Vec<u32> = running.iter().map(pool).filter(|&threads| threads > 0).collect();
+    let processes = u32::try_from(serving.len()).ok().filter(|&processes| processes > 0)?;
+    Some(Layout { server: ApplicationServer::Puma, processes, threads: serving.into_iter().max() })
+}
+
+/// Threads such as `http-nio-8080-e` (Tomcat; the kernel cuts names at 15 bytes) or `qtp1234-17` (Jetty).
+fn java(running: &[Running]) -> Option<Layout> {
+    let java = running.iter().find(|one| program(one, "java"))?;
+    let exec = |name: &str| name.starts_with("http-nio-") && name.contains("-e");
+    let threads = count(java, |name| exec(name) || name.starts_with("qtp"));
+    Some(Layout {
+        server: ApplicationServer::Java,
+        processes: 1,
+        threads: Some(threads).filter(|&count| count > 0),
+    })
+}
+
+/// One event loop, or a cluster of them below a primary.
+fn node(running: &[Running]) -> Option<Layout> {
+    let loops: Vec<&Running> = running.iter().filter(|one| program(one, "node")).collect();
+    let workers = loops.iter().filter(|one| loops.iter().any(|parent| parent.id == one.parent)).count();
+    let processes =
+        u32::try_from(if workers > 0 { workers } else { loops.len() }).ok().filter(|&count| count > 0)?;
+    Some(Layout { server: ApplicationServer::Node, processes, threads: None })
+}
+
+/// Whether one of the first three words is this program: `python3 /usr/bin/gunicorn`, `python -m gunicorn`, and titles
+/// such as `gunicorn: master [app]`.
+fn program(one: &Running, name: &str) -> bool {
+    let words = one.command.split_whitespace().take(3);
+    words.map(|word| word.rsplit('/').next().unwrap_or(word).trim_end_matches(':')).any(|word| word == name)
+}
+
+/// The value of an option: `-k gthread`, `--threads=4`.
+fn option<'a>(command: &'a str, names: &[&str]) -> Option<&'a str> {
+    let mut words = command.split_whitespace();
+    while let Some(word) = words.next() {
+        for name in names {
+            match word.strip_prefix(name) {
+                Some("") => return words.next(),
+                Some(rest) if rest.starts_with('=') => return Some(&rest[1..]),
+                _ => (),
+            }
+        }
+    }
+    None
+}
+
+fn children(running: &[Running], parent: u32) -> u32 {
+    u32::try_from(running.iter().filter(|one| one.parent == parent).count()).unwrap_or(u32::MAX)
+}
+
+fn count(one: &Running, wanted: impl Fn(&str) -> bool) -> u32 {
+    u32::try_from(one.threads.iter().filter(|name| wanted(name)).count()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Bytes;
+
+    fn process(id: u32, parent: u32, command: &str, threads: &[&str]) -> Running {
+        let threads = threads.iter().map(|&name| name.to_owned()).collect();
+        Running { id, parent, command: command.to_owned(), threads, memory: Bytes::new(0) }
+    }
+
+    #[test]
+    fn tells_servers_by_what_they_show() {
+        use ApplicationServer::*;
+        let alone = |command: &str, threads: &[&str]| vec![process(10, 1, command, threads)];
+        let with_two = |command: &str, worker: &str, threads: &[&str]| {
+            vec![
+                process(10, 1, command, &["x"]),
+                process(11, 10, worker, threads),
+                process(12, 10, worker, threads),
+            ]
+        };
+        let same = |command: &str| with_two(command, command, &["gunicorn"]);
+        let pool = ["puma", "puma srv tp 001", "puma srv tp 002", "puma reactor", "puma srv thread"];
+        // gunicorn and Puma as those of Debian 12 (20.1, 5.6) show themselves.
+        for (running, server, processes, threads) in [
+            (same("/usr/bin/python3 /usr/bin/gunicorn -w 2 app:app"), GunicornSync, 2, Some(1)),
+            (
+                same("/usr/bin/python3 /usr/bin/gunicorn -w 2 --threads 4 app:app"),
+                GunicornThreads,
+                2,
+                Some(4),
+            ),
+            (same("python -m gunicorn -k gthread --threads=8 app:app"), GunicornThreads, 2, Some(8)),
+            (same("gunicorn: master [app:app]"), GunicornSync, 2, Some(1)),
+            (
+                same("/venv/bin/python /venv/bin/gunicorn -k uvicorn.workers.UvicornWorker a:b"),
+                PythonEventLoop,
+                2,
+                None,
+            ),
+            (alone("/usr/bin/python3 /usr/bin/uvicorn app:app", &["uvicorn"]), PythonEventLoop, 1, None),
+            (alone("python3 -m uvicorn app:app --workers 4", &["python3"]), PythonEventLoop, 4, None),
+            (alone("puma 5.6.5 (tcp://127.0.0.1:1) [tmp]", &pool), Puma, 1, Some(2)),
+            (
+                with_two("puma 5.6.5 (tcp://127.0.0.1:1) [tmp]", "puma: cluster worker 0: 10 [tmp]", &pool),
+                Puma,
+                2,
+                Some(2),
+            ),
+            (alone("node server.js", &["node", "libuv-worker"]), Node, 1, None),
+            (with_two("/usr/bin/node cluster.js", "/usr/bin/node cluster.js", &["node"]), Node, 2, None),
+            (
+                alone(
+                    "java -jar shop.jar",
+                    &["java", "http-nio-8080-e", "http-nio-8080-e", "http-nio-8080-A"],
+                ),
+                Java,
+                1,
+                Some(2),
+            ),
+            (alone("java -jar shop.jar", &["java"]), Java, 1, None),
+        ] {
+            assert_eq!(Layout::of(&running), Some(Layout { server, processes, threads }), "{running:?}");
+        }
+        assert_eq!(Layout::of(&alone("/opt/shop/server --threads 8", &["server"])), None);
+        assert_eq!(Layout::of(&[]), None);
+    }
+
+    #[test]
+    fn a_thread_count_that_is_no_number_is_not_guessed() {
+        let running = [process(10, 1, "/usr/bin/gunicorn --threads many app:app", &[])];
+        assert_eq!(Layout::of(&running), None);
+    }
+}
