@@ -111,6 +111,8 @@ const TABLE: [Uses; 24] = [
             ("host", "preflight, and what else was busy"),
             ("load", "drives it"),
             ("measure", "what was measured"),
+            ("sim", "the model of a calibration, which it simulates"),
+            ("stats", "intervals"),
             ("units", QUANTITIES),
             ("watch", "metrics beside a run"),
         ],

@@ -2,6 +2,7 @@
 //! the files for other proxies read. Knows neither sockets nor the command line; prints nothing.
 #![warn(missing_docs)]
 
+pub mod calibrate;
 pub mod compare;
 pub mod conformance;
 pub mod demo;

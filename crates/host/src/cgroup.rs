@@ -35,16 +35,22 @@ pub struct Throttling {
 impl Cgroup {
     /// The group that limits processor time; `None` if no hierarchy with it is mounted.
     pub fn of_this_process() -> Option<Self> {
-        Cgroup::with("cpu")
+        Cgroup::with("self", "cpu")
+    }
+
+    /// Likewise for another process.
+    pub fn of_process(id: u32) -> Option<Self> {
+        Cgroup::with(&id.to_string(), "cpu")
     }
 
     /// The group that limits memory; likewise.
     pub fn for_memory() -> Option<Self> {
-        Cgroup::with("memory")
+        Cgroup::with("self", "memory")
     }
 
-    fn with(controller: &str) -> Option<Self> {
-        let mut found = Cgroup::locate(&read("/proc/self/cgroup")?, &read("/proc/self/mounts")?, controller)?;
+    fn with(process: &str, controller: &str) -> Option<Self> {
+        let groups = read(format!("/proc/{process}/cgroup"))?;
+        let mut found = Cgroup::locate(&groups, &read("/proc/self/mounts")?, controller)?;
         // A container often sees the host's name of its group, but only the group itself under the mount.
         if !found.folder().exists() {
             found.group = PathBuf::new();

@@ -77,6 +77,13 @@ pub fn usable_cores() -> Option<f64> {
     [allowed, quota].into_iter().flatten().min_by(f64::total_cmp)
 }
 
+/// Likewise for another process.
+pub(crate) fn usable_cores_of(id: u32) -> Option<f64> {
+    let allowed = read(format!("/proc/{id}/status")).and_then(|status| allowed_cores(&status));
+    let quota = Cgroup::of_process(id).and_then(|group| group.quota());
+    [allowed.map(|cores| cores as f64), quota].into_iter().flatten().min_by(f64::total_cmp)
+}
+
 /// How many cores the affinity allows: the ranges of `Cpus_allowed_list`.
 fn allowed_cores(status: &str) -> Option<usize> {
     let mut cores = 0;

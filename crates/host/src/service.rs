@@ -8,7 +8,7 @@
 //!
 //! Formats: proc(5); the kernel's `admin-guide/cgroup-v2.rst`, `admin-guide/cgroup-v1/cpuacct.rst`.
 
-use crate::processor::time_of;
+use crate::processor::{time_of, usable_cores_of};
 use crate::text::{field, number_after, read, read_number};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -118,6 +118,18 @@ impl Service {
     pub fn running(&self) -> Result<Vec<Running>, NoService> {
         let ids = self.ids()?;
         Ok(ids.iter().filter_map(|(&id, stat)| running(id, stat.parent)).collect())
+    }
+
+    /// The cores that it may use: those that its first process may run on, and no more than its quota.
+    ///
+    /// # Errors
+    /// Where it has ended.
+    pub fn cores(&self) -> Result<Option<f64>, NoService> {
+        let first = match &self.0 {
+            Kind::Tree { root, .. } => Some(*root),
+            Kind::Group(_) => self.ids()?.into_keys().next(),
+        };
+        Ok(first.and_then(usable_cores_of))
     }
 
     fn ids(&self) -> Result<BTreeMap<u32, Stat>, NoService> {

@@ -9,6 +9,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod calibrate;
 mod drive;
 pub mod find;
 pub mod load;

@@ -6,9 +6,11 @@
 
 mod aws;
 mod kubernetes;
+mod model;
 
 pub use aws::aws;
 pub use kubernetes::kubernetes;
+pub use model::{Measured, measured};
 
 /// A case file with keys to fill in.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -56,7 +56,7 @@ fn agrees_with_wrk(name: &str, url: &str, connections: &[u32]) {
         assert_eq!(output.status.code(), Some(0), "{story}");
         let found = json(&output);
         let limit = found["time_limit_s"].as_f64().unwrap();
-        holds_the_best_of_wrk(name, &found, best, &story);
+        holds_the_best_of_wrk(name, &found, best, story);
         assert!(seconds < limit, "{name}: {seconds} s\n{story}");
     });
 }
@@ -113,7 +113,7 @@ fn finds_the_known_limit() {
     // Whether it comes back by itself depends on how far it was pushed: it is a service that may not.
     assert!(found["overload"]["recovery"]["recovered"].is_boolean(), "{story}");
     if let Some(wrk) = peer("wrk") {
-        holds_the_best_of_wrk("preset", &found, wrk_best(&wrk, &url, &[2, 4, 8]), &story);
+        holds_the_best_of_wrk("preset", &found, wrk_best(&wrk, &url, &[2, 4, 8]), story);
     }
     let limit = found["gateway"]["rate"].as_f64().unwrap();
     assert!(limit <= 0.95 * low && limit > 0.93 * low, "{limit}");

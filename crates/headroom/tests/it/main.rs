@@ -1,6 +1,8 @@
 //! The real binary against real sockets, on loopback only.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+/// `headroom calibrate` of the built-in service, whose limits are known.
+mod calibrates_a_service;
 /// `headroom gateway --capture` and `headroom replay` of the file that it wrote.
 mod captures_traffic;
 /// Certificates for test servers: valid, expired, for another name, for a client.

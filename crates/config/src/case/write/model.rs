@@ -1,0 +1,191 @@
+//! A measured service as a case file.
+
+use sim::settings::{Accept, Distribution, Server};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// A service that was measured.
+#[derive(Debug, Clone)]
+pub struct Measured<'a> {
+    /// The name of the case and of the service.
+    pub name: &'a str,
+    /// What it is, a line.
+    pub about: &'a str,
+    /// Notes at the top of the file, lines without `#`.
+    pub notes: &'a str,
+    /// Processor time of a request.
+    pub cpu: &'a Distribution,
+    /// Waiting time of a request.
+    pub wait: &'a Distribution,
+    /// The application server.
+    pub server: &'a Server,
+    /// Cores of an instance; `None` where they are not known.
+    pub cores: Option<f64>,
+    /// Places of a shared pool of which a request holds one while it waits.
+    pub pool: Option<u32>,
+    /// The rate of the traffic, in requests a second: something to begin with.
+    pub rate: f64,
+    /// The goal.
+    pub goal: &'a str,
+}
+
+/// The case file.
+pub fn measured(of: &Measured<'_>) -> String {
+    let mut text = String::new();
+    for line in of.notes.lines() {
+        let _ = writeln!(text, "{}", format!("# {line}").trim_end());
+    }
+    let _ = write!(
+        text,
+        "\ncase: {name}\nabout: {about}\n\ngoal: {goal}\nwarm_up: 1m\nmeasured: 10m\n\n# Half of the best throughput; put \
+         your traffic here.\ntraffic: {{ rate: {rate:.1}/s }}\n",
+        name = of.name,
+        about = quoted(of.about),
+        goal = of.goal,
+        rate = of.rate,
+    );
+    if let Some(places) = of.pool {
+        let _ = write!(text, "\npools:\n  shared: {{ places: {places} }}\n");
+    }
+    let _ = write!(text, "\nservices:\n  {}:\n    endpoints:\n      all:\n", of.name);
+    match of.pool {
+        Some(_) => {
+            let half = times(&half(of.cpu));
+            let wait = times(of.wait);
+            let _ = write!(
+                text,
+                "        steps:\n          - cpu: {half}\n          - hold: shared\n            time: {wait}\n          - cpu: \
+                 {half}\n"
+            );
+        }
+        None => {
+            let _ = write!(
+                text,
+                "        cpu: {}\n        wait: {}\n        bursts: 2\n",
+                times(of.cpu),
+                times(of.wait)
+            );
+        }
+    }
+    let _ = writeln!(text, "    server: {{ {} }}", server(of.server));
+    let _ = writeln!(text, "    hosts: {{ measured: {{ {} }} }}", host(of.cores));
+    text
+}
+
+fn server(server: &Server) -> String {
+    let mut text = format!("processes: {}, threads: {}", server.processes, server.threads);
+    match server.lock {
+        Some(Duration::MAX) => text += ", lock: held",
+        Some(time) => text += &format!(", lock: {}", span(time)),
+        None => (),
+    }
+    if matches!(server.accept, Accept::PerProcess { .. }) {
+        text += ", accept: per-process";
+    }
+    text
+}
+
+fn host(cores: Option<f64>) -> String {
+    // What is not known does not limit.
+    let Some(cores) = cores else { return format!("cores: {UNKNOWN}") };
+    let whole = cores.ceil().max(1.0);
+    if cores < whole { format!("cores: {whole}, limit: {cores}") } else { format!("cores: {whole}") }
+}
+
+fn half(of: &Distribution) -> Distribution {
+    let half = |time: &Duration| *time / 2;
+    match of {
+        Distribution::LogNormal { mean, cv } => Distribution::LogNormal { mean: half(mean), cv: *cv },
+        Distribution::Empirical(points) => {
+            Distribution::Empirical(points.iter().map(|(at, share)| (half(at), *share)).collect())
+        }
+        other => Distribution::Constant(half(&other.mean())),
+    }
+}
+
+/// A distribution as case files write it.
+fn times(of: &Distribution) -> String {
+    match of {
+        Distribution::Constant(time) => span(*time),
+        Distribution::Exponential { mean } => format!("exponential {}", span(*mean)),
+        Distribution::LogNormal { mean, cv } => format!("lognormal {} cv {cv:.3}", span(*mean)),
+        Distribution::Erlang { shape, mean } => format!("erlang {} shape {shape}", span(*mean)),
+        Distribution::HyperExponential { mean, cv } => format!("hyperexponential {} cv {cv:.3}", span(*mean)),
+        Distribution::Uniform { least, most } => format!("{}..{}", span(*least), span(*most)),
+        Distribution::Empirical(points) => {
+            let mut bins: Vec<String> = Vec::new();
+            let mut before = None;
+            for (at, share) in points.iter() {
+                // Times rise; of equal ones the last has the share.
+                let at = Duration::from_micros(u64::try_from(at.as_micros()).unwrap_or(u64::MAX));
+                if before == Some(at) {
+                    bins.pop();
+                }
+                let share = (share * 1e6).round() / 1e4;
+                bins.push(format!("{{ at_most: {}, share: {share}% }}", span(at)));
+                before = Some(at);
+            }
+            format!("[{}]", bins.join(", "))
+        }
+    }
+}
+
+fn span(time: Duration) -> String {
+    match time.as_nanos() {
+        0 => "0s".to_owned(),
+        nanos if nanos % 1_000_000 == 0 => format!("{}ms", nanos / 1_000_000),
+        nanos => format!("{}us", nanos.div_ceil(1_000)),
+    }
+}
+
+/// In double quotes, as JSON has it, which is YAML.
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}
+
+/// Cores of a service whose processor use is not known.
+const UNKNOWN: u32 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(server: &Server, pool: Option<u32>, cores: Option<f64>) -> String {
+        let points = [(10, 0.0), (10, 0.5), (20, 0.9), (80, 1.0)];
+        let points = points.map(|(millis, share)| (Duration::from_millis(millis), share));
+        measured(&Measured {
+            name: "shop",
+            about: "calibrated from http://127.0.0.1:8000/ \"a: b\"",
+            notes: "first\n\nlast",
+            cpu: &Distribution::LogNormal { mean: Duration::from_micros(5_250), cv: 0.31 },
+            wait: &Distribution::Empirical(points.into()),
+            server,
+            cores,
+            pool,
+            rate: 42.25,
+            goal: "p(95)<100ms",
+        })
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let threads = Server { lock: Some(Duration::from_millis(100)), ..Server::new(2, 4) };
+        let event_loop = Server {
+            lock: Some(Duration::MAX),
+            accept: Accept::PerProcess { bound: 9 },
+            ..Server::new(1, 1_000)
+        };
+        for (server, pool, cores) in
+            [(&threads, None, Some(2.0)), (&event_loop, Some(3), Some(0.5)), (&threads, None, None)]
+        {
+            let text = written(server, pool, cores);
+            let read = crate::case::parse(
+                "shop.yaml",
+                &text,
+                std::path::Path::new(""),
+                crate::case::Given::default(),
+            );
+            assert!(read.is_ok(), "{text}\n{read:?}");
+        }
+    }
+}

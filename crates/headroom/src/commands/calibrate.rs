@@ -1,0 +1,325 @@
+//! `headroom calibrate`: a model of a service from measured load, as a case file.
+//!
+//! ```text
+//! Args → study::calibrate (measure, fit, backtest) → documents::calibrate → summary or JSON, and a case file
+//! ```
+
+use super::load::span;
+use crate::connect::{ConnectArgs, ConnectError};
+use crate::descriptors;
+use crate::exit::Exit;
+use crate::guard::{GuardArgs, GuardError};
+use crate::live::Interrupts;
+use crate::next::Line;
+use crate::output::{self, complain, fail, print, tell};
+use crate::output_file;
+use crate::request::{RequestArgs, RequestError};
+use ::load::{Connecting, Servers, Target};
+use config::case::write::{Measured as Written, measured as case_text};
+use documents::calibrate::{Calibration, Verdict};
+use host::{ApplicationServer, Layout, NoService, Service};
+use http::dial::Scheme;
+use ledger::WallTime;
+use report::Terminal;
+use sim::settings::Accept;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use study::calibrate::{Asked, Event, Fitted, Known, Lock, Wanted, backtest, document, fit, measure};
+use thiserror::Error;
+
+/// Measure a service and write a model of it for simulate
+///
+/// First, one user alone shows how long a request takes and how much processor time it uses. Then the number of users
+/// is doubled until throughput stops growing. Then trials at 30, 50 and 70 % of the best throughput are measured; the
+/// model is not fitted to them, it has to predict them. If it misses p95 at 70 % by more than 25 %, or throughput by
+/// more than 10 %, the model is suspect.
+///
+/// Processor time comes from the kernel's accounting of the service's processes: --pid counts a process and all its
+/// descendants, --cgroup a control group. Without them, processor figures are unknown. Processes and threads are
+/// counted for gunicorn, uvicorn, Puma, Node.js and Java servers; for others, --processes and --threads give them.
+///
+/// A service that sheds, limits, fails or caches cannot be calibrated. Give a service on this machine cores of its own
+/// (taskset), so that the load generator does not take processor time from it.
+///
+/// Progress is written to standard error, the result to standard output. Ctrl-C ends the measurement.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Target URL, such as http://127.0.0.1:8080/path
+    url: String,
+
+    /// Process ID of the service; its descendants count too
+    #[arg(long, value_name = "PID", conflicts_with = "cgroup", help_heading = "Service")]
+    pid: Option<u32>,
+
+    /// Control group of the service, version 1 (below cpuacct) or 2
+    #[arg(long, value_name = "DIR", help_heading = "Service")]
+    cgroup: Option<PathBuf>,
+
+    /// Number of cores that the service may use [default: affinity and quota of the process]
+    #[arg(long, value_name = "CORES", help_heading = "Service")]
+    cores: Option<f64>,
+
+    /// Number of processes that serve requests [default: from the process tree]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Service")]
+    processes: Option<u32>,
+
+    /// Number of threads of each process that serve requests [default: from the process tree]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Service")]
+    threads: Option<u32>,
+
+    /// Global lock of the runtime: none, held (event loop), or the time after which a thread gives it up, such as 5ms
+    #[arg(long, value_name = "LOCK", value_parser = lock, help_heading = "Service")]
+    lock: Option<Lock>,
+
+    /// Length of the level of one user and of the best level; trials take twice as long
+    #[arg(long, value_name = "SPAN", default_value = "15s", value_parser = span, help_heading = "Load")]
+    length: Duration,
+
+    /// Maximum number of users
+    #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = clap::value_parser!(u32).range(2..), help_heading = "Load")]
+    users_max: u32,
+
+    /// Request timeout
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span, help_heading = "Load")]
+    timeout: Duration,
+
+    #[command(flatten)]
+    request: RequestArgs,
+
+    #[command(flatten)]
+    connect: ConnectArgs,
+
+    #[command(flatten)]
+    guard: GuardArgs,
+
+    /// Case file to write
+    #[arg(short, long, value_name = "FILE", default_value = "headroom-case.yaml", help_heading = "Output")]
+    output: PathBuf,
+
+    /// Name of the service in the case file
+    #[arg(long, value_name = "NAME", default_value = "service", value_parser = name, help_heading = "Output")]
+    name: String,
+
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+/// Why there is no calibration.
+#[derive(Debug, Error)]
+enum UsageError {
+    #[error("--{0} {1} is too short; use at least {2}")]
+    TooShort(&'static str, String, &'static str),
+    #[error("--cores {0} is no number of cores; use more than 0, such as --cores 1")]
+    Cores(f64),
+    #[error(transparent)]
+    Service(#[from] NoService),
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    #[error(transparent)]
+    Write(#[from] output_file::WriteError),
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Exit {
+    let (target, connecting, service) = match plan(args) {
+        Ok(plan) => plan,
+        Err(error) => return complain(&error, Exit::Usage),
+    };
+    let interrupts = match Interrupts::listen() {
+        Ok(interrupts) => interrupts,
+        Err(error) => return fail(&error),
+    };
+    descriptors::raise_limit();
+    let wanted = Wanted {
+        target: &target,
+        connecting: &connecting,
+        keep_alive: args.connect.keep_alive(),
+        timeout: args.timeout,
+        service: service.as_ref(),
+        length: args.length,
+        users_max: args.users_max,
+        interrupted: &|| interrupts.came(),
+    };
+    let measured = measure(&wanted, &mut |event| progress(&event));
+    // Threads that are started with the first request are there now.
+    let (known, server) = match known(args, service.as_ref(), measured.idle_cores) {
+        Ok(known) => known,
+        Err(error) => return fail(&error),
+    };
+    let mut fitted = match (fit(&measured.levels, &known), &measured.ended) {
+        (Ok(fitted), _) => fitted,
+        // What ended the measurement is why too little was measured.
+        (Err(_), Some(ended)) => return fail(ended),
+        (Err(error), None) => return fail(&error),
+    };
+    if let Some(ApplicationServer::GunicornThreads) = server {
+        fitted.model.server.accept = Accept::PerProcess { bound: u32::MAX };
+    }
+    let compared = backtest(&fitted, &measured.trials);
+    let date = WallTime::now().to_string().split('T').next().unwrap_or_default().to_owned();
+    let asked = Asked { target: &args.url, date: &date, version: status::version(), known: &known, server };
+    let found = document(&asked, &measured, &fitted, &compared);
+    say(args, &found, &fitted, &known)
+}
+
+fn say(args: &Args, found: &Calibration, fitted: &Fitted, known: &Known) -> Exit {
+    let text = case(args, found, fitted, known);
+    let written = output_file::write(&args.output, |out| out.write_all(text.as_bytes()));
+    let next = Line::new("headroom simulate").value(&args.output.display().to_string()).next();
+    let printed = match args.json {
+        true => print(&format!("{:#}\n", found.json())),
+        false => print(&format!(
+            "{}\nwrote      {}\n{next}",
+            found.summary(output::terminal()),
+            args.output.display()
+        )),
+    };
+    match (written, printed, found.verdict) {
+        (Err(error), ..) => fail(&error),
+        (Ok(()), Exit::Done, Verdict::Suspect) => Exit::Missed,
+        (Ok(()), printed, _) => printed,
+    }
+}
+
+/// The case file: the model, with the figures and the backtest as comments.
+fn case(args: &Args, found: &Calibration, fitted: &Fitted, known: &Known) -> String {
+    let notes = format!(
+        "Written by headroom calibrate {} on {} from {}.\n\n{}",
+        found.version,
+        found.date,
+        found.target,
+        found.summary(Terminal::of_width(COMMENT))
+    );
+    let p95_ms = found.levels.first().and_then(|level| level.p95_ms).unwrap_or(100.0);
+    case_text(&Written {
+        name: &args.name,
+        about: &format!("calibrated from {} on {}", found.target, found.date),
+        notes: &notes,
+        cpu: &fitted.model.cpu,
+        wait: &fitted.model.wait,
+        server: &fitted.model.server,
+        cores: known.cores,
+        pool: fitted.model.pool.map(|pool| pool.places),
+        rate: fitted.best.value / 2.0,
+        goal: &format!("p(95)<{:.0}ms", (GOAL * p95_ms).ceil()),
+    })
+}
+
+fn plan(args: &Args) -> Result<(Target, Connecting, Option<Service>), UsageError> {
+    for (name, span, least) in
+        [("length", args.length, LENGTH_MIN), ("timeout", args.timeout, Duration::from_millis(1))]
+    {
+        if span < least {
+            let text = |span: Duration| units::show_duration(span).to_string();
+            return Err(UsageError::TooShort(name, text(span), if name == "length" { "3s" } else { "1ms" }));
+        }
+    }
+    if let Some(cores) = args.cores.filter(|cores| !(cores.is_finite() && *cores > 0.0)) {
+        return Err(UsageError::Cores(cores));
+    }
+    let service = match (args.pid, &args.cgroup) {
+        (Some(id), _) => Some(Service::of_process(id)?),
+        (None, Some(folder)) => Some(Service::of_group(folder)?),
+        (None, None) => None,
+    };
+    let resolver = args.connect.resolver()?;
+    let target = args.request.target(&args.url, &mut Servers::new(&resolver))?;
+    args.guard.check_server(&target.server, None)?;
+    let secure = target.server.origin.scheme == Scheme::Https;
+    let connecting = args.connect.connecting(resolver, secure, true)?;
+    output_file::check(Path::new(&args.output))?;
+    Ok((target, connecting, service))
+}
+
+/// What is known of the service: flags go before what its processes show.
+fn known(
+    args: &Args,
+    service: Option<&Service>,
+    idle_cores: f64,
+) -> Result<(Known, Option<ApplicationServer>), NoService> {
+    let layout = service.map(Service::running).transpose()?.and_then(|running| Layout::of(&running));
+    let server = layout.map(|layout| layout.server);
+    let cores = match args.cores {
+        Some(cores) => Some(cores),
+        None => service.map(Service::cores).transpose()?.flatten(),
+    };
+    let known = Known {
+        cores,
+        idle_cores,
+        processes: args.processes.or(layout.map(|layout| layout.processes)),
+        threads: args.threads.or(layout.and_then(|layout| layout.threads)),
+        lock: args.lock.or(server.and_then(lock_of)),
+    };
+    Ok((known, server))
+}
+
+/// The global lock of the runtimes whose servers are recognised (docs/simulate.md, *Server*).
+fn lock_of(server: ApplicationServer) -> Option<Lock> {
+    match server {
+        ApplicationServer::GunicornSync | ApplicationServer::Java => Some(Lock::Free),
+        ApplicationServer::GunicornThreads => Some(Lock::After(Duration::from_millis(5))),
+        ApplicationServer::Puma => Some(Lock::After(Duration::from_millis(100))),
+        ApplicationServer::Node | ApplicationServer::PythonEventLoop => Some(Lock::Held),
+    }
+}
+
+fn progress(event: &Event<'_>) {
+    match event {
+        Event::Idle => tell("without load ...\n"),
+        Event::Level(users) => tell(&format!("{users:>4} users ... ")),
+        Event::Trial(rate) => tell(&format!("trial at {rate:.1} requests a second ... ")),
+        Event::LevelEnded(level) => tell(&format!("{:.1} responses a second\n", level.rate())),
+        Event::TrialEnded(_) => tell("measured\n"),
+    }
+}
+
+fn lock(text: &str) -> Result<Lock, String> {
+    match text {
+        "none" => Ok(Lock::Free),
+        "held" => Ok(Lock::Held),
+        other => match units::parse_duration(other) {
+            Ok(time) if time > Duration::ZERO => Ok(Lock::After(time)),
+            _ => Err("expected none, held, or a time above 0 such as 5ms".to_owned()),
+        },
+    }
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic());
+    if begins && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a letter, then letters, digits, - or _".to_owned())
+    }
+}
+
+/// Columns of the comments in the case file.
+const COMMENT: usize = 110;
+/// The goal of the case file, as a multiple of p95 of one user: something to begin with.
+const GOAL: f64 = 3.0;
+/// Shorter levels have too few requests.
+const LENGTH_MIN: Duration = Duration::from_secs(3);
+
+const EXAMPLES: &str = "\
+Examples:
+  A service on this machine, with its process:
+      headroom calibrate http://127.0.0.1:8080/ --pid 4711 -o shop.yaml
+  A container:
+      headroom calibrate http://127.0.0.1:8080/ \\
+          --cgroup /sys/fs/cgroup/system.slice/shop.service -o shop.yaml
+  A service elsewhere, whose threads are known:
+      headroom calibrate http://10.0.0.7/ --threads 16 -o shop.yaml
+  Then:
+      headroom simulate shop.yaml
+
+Exit codes:
+  0   the model predicts the trials
+  1   the service could not be measured
+  2   wrong usage
+  99  the model is suspect";

@@ -1,0 +1,94 @@
+use crate::disturbance::again_if_disturbed;
+use crate::programs::{Server, beside_one, free_address, headroom, text};
+use crate::schema::check;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+
+/// Two threads that each hold a request for 20 ms.
+fn waiting_service() -> (Server, String) {
+    let address = free_address();
+    let listen = address.to_string();
+    let command = headroom(&["sample-service", "--listen", &listen, "--threads", "2", "--wait", "20ms"]);
+    (Server::start(command, address), format!("http://{address}/page"))
+}
+
+fn calibrate(url: &str, folder: &Path, more: &[&str]) -> Output {
+    let file = folder.join("case.yaml");
+    let arguments = ["calibrate", url, "--length", "4s", "-o", file.to_str().unwrap()];
+    headroom(&[&arguments[..], more].concat()).output().unwrap()
+}
+
+#[test]
+fn a_service_of_two_threads_becomes_a_model_that_predicts_it() {
+    let _slot = beside_one();
+    again_if_disturbed(|| {
+        let (server, url) = waiting_service();
+        let folder = tempfile::tempdir().unwrap();
+        let pid = server.id().to_string();
+        let service = ["--pid", &pid, "--processes", "1", "--threads", "2", "--lock", "none"];
+        let output = calibrate(&url, folder.path(), &[&service[..], &["--json", "--name", "page"]].concat());
+        let story = text(&output.stderr);
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{story}"));
+        let schema = serde_json::from_str(documents::calibrate::SCHEMA).unwrap();
+        assert_eq!(check(&schema, &found), Vec::<String>::new());
+        assert_eq!(output.status.code(), Some(0), "{found:#}\n{story}");
+        assert_eq!(found["verdict"], "valid", "{found:#}");
+        let figure = |name: &str| {
+            let figures = found["figures"].as_array().unwrap();
+            figures.iter().find(|figure| figure["name"] == name).unwrap()["value"].as_f64()
+        };
+        // Two threads of 20 ms and a little more carry somewhat less than 100 a second.
+        let best = figure("best throughput").unwrap();
+        assert!((88.0..=100.0).contains(&best), "{best}\n{found:#}");
+        assert!(found["limited_by"].as_str().unwrap().starts_with("threads"), "{found:#}");
+        for compared in found["backtest"].as_array().unwrap() {
+            if compared["what"] == "throughput" {
+                let off = compared["predicted"].as_f64().unwrap() / compared["measured"].as_f64().unwrap();
+                assert!((off - 1.0).abs() < 0.1, "{compared}");
+            }
+        }
+        assert_eq!(found["backtest"].as_array().unwrap().len(), 15, "{found:#}");
+        // The file is a case that runs.
+        let file = folder.path().join("case.yaml");
+        let checked = headroom(&["config", "check", file.to_str().unwrap()]).output().unwrap();
+        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+        let simulated = headroom(&["simulate", file.to_str().unwrap(), "--json"]).output().unwrap();
+        assert_eq!(simulated.status.code(), Some(0), "{}", text(&simulated.stderr));
+    });
+}
+
+#[test]
+fn what_cannot_be_calibrated_is_refused() {
+    let (server, url) = waiting_service();
+    let folder = tempfile::tempdir().unwrap();
+    for (more, said) in [
+        (&["--pid", "4194305"][..], "no process has the id 4194305"),
+        (&["--cgroup", "/proc"], "/proc is no control group"),
+        (&["--cores", "0"], "--cores 0 is no number of cores"),
+        (&["--lock", "sometimes"], "none, held, or a time above 0"),
+        (&["--name", "my shop"], "letters, digits"),
+        (&["--length", "1s"], "use at least 3s"),
+    ] {
+        let output = calibrate(&url, folder.path(), more);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {error}");
+        assert!(error.contains(said), "{more:?}: {error}");
+        assert!(!folder.path().join("case.yaml").exists(), "{more:?}");
+    }
+    drop(server);
+    let output = calibrate(&url, folder.path(), &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(!folder.path().join("case.yaml").exists());
+}
+
+#[test]
+fn a_service_that_sheds_is_not_calibrated() {
+    let _slot = beside_one();
+    let service = crate::service::refusing_above(50.0, 503);
+    let folder = tempfile::tempdir().unwrap();
+    let output = calibrate(&format!("http://{service}/"), folder.path(), &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("requests had no good response"), "{}", text(&output.stderr));
+    assert!(!folder.path().join("case.yaml").exists());
+}

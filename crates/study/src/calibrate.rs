@@ -1,0 +1,97 @@
+//! A model of a service from measured load: how much processor time a request takes, how long it waits, and what limits
+//! how many are served at once.
+//!
+//! ```text
+//! Level (users, seconds, response times) ─┐
+//! Known (cores, processes, threads, lock) ─┴→ fit → Fitted { figures, bound, model } → predict → compared with trials
+//! ```
+//!
+//! ## Why by simulation
+//! Each figure that one level shows by itself (processor time, waiting time, throughput) is estimated from it, with an
+//! interval. The number of places that limits the service is not: processor and waits overlap, so that Little's law over
+//! the unloaded response time gives too few. It is the number with which the simulated service has the throughput
+//! that was measured; its interval follows from that of the throughput.
+//!
+//! ## What one service cannot show
+//! With one core, a global lock makes no difference, and the fit says so. With unknown threads, a limit on threads
+//! and a shared pool behind them look the same: [`Bound::Places`].
+//!
+//! Operational laws: Denning and Buzen, *The Operational Analysis of Queueing Network Models*, Computing Surveys 10, 1978.
+
+mod backtest;
+mod document;
+mod figure;
+mod fit;
+mod measure;
+mod model;
+#[cfg(test)]
+mod tests;
+
+pub use backtest::{Compared, What, backtest};
+pub use document::{Asked, document};
+pub use figure::{CONFIDENCE, Figure, WIDEST};
+pub use fit::{Bound, Fitted, NoFit, fit};
+pub use measure::{Event, Failed, Measured, Trial, Wanted, measure};
+pub use model::{Load, Model, Pool, Predicted, predict};
+
+use ::measure::Histogram;
+use std::time::Duration;
+
+/// What was measured in the closed model with so many users and no think time.
+#[derive(Debug, Clone)]
+pub struct Level {
+    /// Users.
+    pub users: u32,
+    /// Equal spans of it, in their order.
+    pub slices: Vec<Slice>,
+    /// Response times of all of it.
+    pub times: Histogram,
+}
+
+/// A span of a level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slice {
+    /// Its length, in seconds; above 0.
+    pub seconds: f64,
+    /// Responses in it.
+    pub responses: u64,
+    /// Processor time that the service used in it, in seconds; `None` without a process to look at.
+    pub cpu_seconds: Option<f64>,
+}
+
+/// What is known of the service without load.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Known {
+    /// Cores that it may use (affinity and quota); `None` for a service elsewhere.
+    pub cores: Option<f64>,
+    /// Processor time that it uses without requests, in cores.
+    pub idle_cores: f64,
+    /// Processes that serve requests.
+    pub processes: Option<u32>,
+    /// Threads of each process that serve requests.
+    pub threads: Option<u32>,
+    /// Whether one thread of a process runs at a time; `None` where nobody says.
+    pub lock: Option<Lock>,
+}
+
+/// A global lock of a runtime, as in [`sim::settings::Server`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// There is none.
+    Free,
+    /// A thread gives it up after this much processor time if another one waits.
+    After(Duration),
+    /// It is never taken away: an event loop.
+    Held,
+}
+
+impl Lock {
+    /// As the simulator has it.
+    pub fn quantum(self) -> Option<Duration> {
+        match self {
+            Lock::Free => None,
+            Lock::After(time) => Some(time),
+            Lock::Held => Some(Duration::MAX),
+        }
+    }
+}

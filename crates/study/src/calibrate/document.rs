@@ -1,0 +1,304 @@
+//! What a calibration found, as a document.
+
+use super::backtest::{Compared, What};
+use super::figure::Figure;
+use super::fit::{Bound, Fitted};
+use super::measure::Measured;
+use super::{Known, Level, Lock};
+use documents::calibrate::{self as said, Calibration, Verdict};
+use host::ApplicationServer;
+use units::Quantile;
+
+/// What the measurement was asked to look at.
+#[derive(Debug, Clone)]
+pub struct Asked<'a> {
+    /// The URL.
+    pub target: &'a str,
+    /// The date, as `2026-01-31`.
+    pub date: &'a str,
+    /// The version of headroom.
+    pub version: &'static str,
+    /// What is known of the service.
+    pub known: &'a Known,
+    /// The application server, if it was recognised.
+    pub server: Option<ApplicationServer>,
+}
+
+/// The document of a calibration.
+pub fn document(
+    asked: &Asked<'_>,
+    measured: &Measured,
+    fitted: &Fitted,
+    backtest: &[Compared],
+) -> Calibration {
+    let figures = figures(asked, measured, fitted);
+    let reasons = reasons(measured, fitted, backtest, &figures);
+    Calibration {
+        version: asked.version,
+        target: asked.target.to_owned(),
+        date: asked.date.to_owned(),
+        verdict: if reasons.is_empty() { Verdict::Valid } else { Verdict::Suspect },
+        reasons,
+        limited_by: limited_by(asked.known, fitted),
+        knee_users: fitted.knee,
+        assumptions: assumptions(asked, fitted),
+        levels: measured.levels.iter().map(level).collect(),
+        backtest: backtest.iter().map(compared).collect(),
+        figures,
+    }
+}
+
+fn figures(asked: &Asked<'_>, measured: &Measured, fitted: &Fitted) -> Vec<said::Figure> {
+    let known = asked.known;
+    let scaled = |figure: Figure, by: f64| Figure {
+        value: by * figure.value,
+        low: by * figure.low,
+        high: by * figure.high,
+    };
+    let millis = |figure: Figure| scaled(figure, 1e3);
+    let mut figures = vec![
+        of(
+            "processor time",
+            fitted.cpu.map(millis),
+            "ms",
+            "accounting of the service's processes at the best throughput",
+            NO_PROCESS,
+        ),
+        of("wait", Some(millis(fitted.wait)), "ms", wait_source(fitted), TOO_WIDE),
+        of("response time alone", Some(millis(fitted.alone)), "ms", "one user", TOO_WIDE),
+        of("best throughput", Some(fitted.best), "/s", "the closed model", TOO_WIDE),
+        of("processor use at best", fitted.busy, "cores", "processor time × throughput", NO_PROCESS),
+    ];
+    let count = |name, value: Option<f64>, source: &str, missing: &str| {
+        of(name, value.map(|value| Figure::new(value, 0.0)), "", source, missing)
+    };
+    figures.push(of(
+        "cores",
+        known.cores.map(|cores| Figure::new(cores, 0.0)),
+        "cores",
+        "affinity and quota of the process, or --cores",
+        NO_PROCESS,
+    ));
+    let layout =
+        asked.server.map_or("given by a flag".to_owned(), |server| format!("the process tree: {server}"));
+    let no_layout = "not shown by the process tree; --processes and --threads give them";
+    figures.push(count("processes", known.processes.map(f64::from), &layout, no_layout));
+    figures.push(count("threads a process", known.threads.map(f64::from), &layout, no_layout));
+    match fitted.bound {
+        Bound::Pool(places) => figures.push(of(
+            "places of the pool",
+            Some(places),
+            "",
+            "the throughput with processors and threads idle",
+            TOO_WIDE,
+        )),
+        Bound::Places(places) => figures.push(of(
+            "requests at once",
+            Some(places),
+            "",
+            "the throughput with processors idle",
+            TOO_WIDE,
+        )),
+        _ => (),
+    }
+    if let Some([before, full]) = measured.memory {
+        for (name, bytes, when) in
+            [("memory before load", before, "before load"), ("memory in use", full, "at the last level")]
+        {
+            let figure = Figure::new(bytes as f64 / f64::from(1 << 20), 0.0);
+            figures.push(of(name, Some(figure), "MiB", when, NO_PROCESS));
+        }
+    }
+    figures
+}
+
+fn wait_source(fitted: &Fitted) -> &'static str {
+    match fitted.cpu {
+        Some(_) => "response time of one user less processor time; with network and generator",
+        None => "response time of one user; with processor time, which is unknown",
+    }
+}
+
+fn of(
+    name: &'static str,
+    figure: Option<Figure>,
+    unit: &'static str,
+    source: &str,
+    missing: &str,
+) -> said::Figure {
+    // A count has no interval; a figure of nothing has no share.
+    let known = |figure: &Figure| figure.is_known() || figure.low == figure.high;
+    let source = match figure {
+        Some(figure) if known(&figure) => source.to_owned(),
+        Some(figure) => format!(
+            "{source}; unknown: {} to {} is too wide, measure for longer",
+            short(figure.low),
+            short(figure.high)
+        ),
+        None => missing.to_owned(),
+    };
+    let figure = figure.filter(known);
+    said::Figure {
+        name,
+        value: figure.map(|f| f.value),
+        low: figure.map(|f| f.low),
+        high: figure.map(|f| f.high),
+        unit,
+        source,
+    }
+}
+
+fn short(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+fn limited_by(known: &Known, fitted: &Fitted) -> String {
+    let busy = fitted.busy.map_or(0.0, |busy| busy.value);
+    match fitted.bound {
+        Bound::Cores => format!("processors: {busy:.2} of {} cores are busy", known.cores.unwrap_or(busy)),
+        Bound::Processes => format!(
+            "one core for each of {} processes (a global lock or an event loop), {busy:.2} cores busy",
+            known.processes.unwrap_or(1)
+        ),
+        Bound::Threads => "threads: all are occupied, processors are idle".to_owned(),
+        Bound::Pool(places) => {
+            format!("a shared pool of {:.0} places: threads and processors are idle", places.value)
+        }
+        Bound::Places(places) => format!(
+            "{:.0} requests at once, by threads or by a pool: --processes and --threads would tell which",
+            places.value
+        ),
+        Bound::NotReached => "nothing that was measured: throughput still grew with the users".to_owned(),
+    }
+}
+
+fn reasons(
+    measured: &Measured,
+    fitted: &Fitted,
+    backtest: &[Compared],
+    figures: &[said::Figure],
+) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if let Some(ended) = &measured.ended {
+        reasons.push(format!("not measured to the end: {ended}"));
+    }
+    let highest = measured.trials.iter().map(|trial| trial.rate).fold(0.0, f64::max);
+    for compared in backtest {
+        let bound = match compared.what {
+            What::P95 if compared.rate == highest => P95_OFF,
+            What::Throughput => THROUGHPUT_OFF,
+            _ => continue,
+        };
+        if compared.off().is_nan() || compared.off().abs() > bound {
+            reasons.push(format!(
+                "{} at {:.1} requests a second is {:+.0} % off, more than {:.0} %",
+                name(compared.what),
+                compared.rate,
+                100.0 * compared.off(),
+                100.0 * bound
+            ));
+        }
+    }
+    if backtest.is_empty() {
+        reasons.push("no trial to compare the model with".to_owned());
+    }
+    if fitted.bound == Bound::NotReached {
+        reasons.push("the limit was not reached; raise --users-max".to_owned());
+    }
+    let needed =
+        figures.iter().filter(|figure| ["wait", "best throughput", "processor time"].contains(&figure.name));
+    for figure in needed
+        .filter(|figure| figure.value.is_none() && (figure.name != "processor time" || fitted.cpu.is_some()))
+    {
+        // A wait that is a small part of the response time is as good as none.
+        if figure.name != "wait" || fitted.wait.high > NEGLIGIBLE * fitted.alone.value {
+            reasons.push(format!("{} is unknown", figure.name));
+        }
+    }
+    let machine_limits = measured.machine_busy.is_some_and(|busy| busy > MACHINE_FULL);
+    if machine_limits && !matches!(fitted.bound, Bound::Cores) {
+        reasons.push(
+            "this machine had no processor time left, so the generator and other processes may have limited the \
+             service; give the service cores of its own (taskset), or run the generator elsewhere"
+                .to_owned(),
+        );
+    }
+    reasons
+}
+
+fn assumptions(asked: &Asked<'_>, fitted: &Fitted) -> Vec<String> {
+    let mut all = vec![
+        "half of the processor time is before the wait, half after it".to_owned(),
+        "the wait does not depend on the load".to_owned(),
+    ];
+    match asked.known.lock {
+        Some(Lock::Free) => (),
+        Some(Lock::After(time)) => all.push(format!(
+            "one thread of a process runs at a time (global lock, given up after {} ms)", time.as_secs_f64() * 1e3
+        )),
+        Some(Lock::Held) => all.push("one request of a process runs at a time (event loop)".to_owned()),
+        None if asked.known.cores.is_some_and(|cores| cores <= 1.0) => {
+            all.push("no global lock: with one core it makes no difference; --lock gives it".to_owned());
+        }
+        None if fitted.bound == Bound::Processes => all.push(
+            "a process keeps at most one core busy; whether a thread gives the lock up is not shown: --lock gives it".to_owned(),
+        ),
+        None => all.push("no global lock; --lock gives one".to_owned()),
+    }
+    if matches!(fitted.bound, Bound::Pool(_)) {
+        all.push("a request holds its place of the pool during the whole wait".to_owned());
+    }
+    if fitted.cpu.is_none() {
+        all.push(
+            "processor time is part of the wait, so policies on processor use cannot be simulated".to_owned(),
+        );
+    }
+    all
+}
+
+fn level(level: &Level) -> said::Level {
+    let quantile = |at| level.times.quantile(at).map(|value| 1e3 * value.at.as_secs_f64());
+    let cores = level
+        .slices
+        .iter()
+        .try_fold((0.0, 0.0), |sum, slice| Some((sum.0 + slice.cpu_seconds?, sum.1 + slice.seconds)));
+    said::Level {
+        users: level.users,
+        per_second: level.rate(),
+        p50_ms: quantile(Quantile::P50),
+        p95_ms: quantile(Quantile::P95),
+        cores: cores.filter(|sum| sum.1 > 0.0).map(|sum| sum.0 / sum.1),
+    }
+}
+
+fn compared(compared: &Compared) -> said::Compared {
+    said::Compared {
+        what: name(compared.what),
+        rate_per_second: compared.rate,
+        predicted: compared.predicted.value,
+        measured: compared.measured,
+        low: compared.predicted.low,
+        high: compared.predicted.high,
+    }
+}
+
+fn name(what: What) -> &'static str {
+    match what {
+        What::Throughput => "throughput",
+        What::P50 => "p50_ms",
+        What::P95 => "p95_ms",
+        What::P99 => "p99_ms",
+        What::Cpu => "cpu",
+    }
+}
+
+const NO_PROCESS: &str = "no process to look at; --pid or --cgroup names one";
+const TOO_WIDE: &str = "not measured";
+/// A prediction of p95 at the highest trial further off makes the model suspect.
+const P95_OFF: f64 = 0.25;
+/// Likewise for throughput, at any trial.
+const THROUGHPUT_OFF: f64 = 0.10;
+/// A wait below this share of the response time does not matter.
+const NEGLIGIBLE: f64 = 0.1;
+/// A machine that is busier has no time left.
+const MACHINE_FULL: f64 = 0.95;

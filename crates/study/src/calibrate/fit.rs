@@ -1,0 +1,317 @@
+//! From measured levels to a model.
+
+use super::figure::Figure;
+use super::model::{Load, Model, Pool, predict, scaled};
+use super::{Known, Level, Lock};
+use ::measure::Histogram;
+use sim::settings::{Distribution, Server};
+use std::time::Duration;
+use units::Quantile;
+
+/// A model with what it was made from.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// Processor time of a request at the best throughput, in seconds; `None` without a process to look at.
+    pub cpu: Option<Figure>,
+    /// Response time of a request that is alone, in seconds.
+    pub alone: Figure,
+    /// The part of it that is no processor time of the service: its waits, the network, the generator; in seconds.
+    pub wait: Figure,
+    /// The best throughput, in responses a second.
+    pub best: Figure,
+    /// The fewest users with (nearly) the best throughput.
+    pub knee: u32,
+    /// Processor use at the best throughput, in cores.
+    pub busy: Option<Figure>,
+    /// What limits the throughput.
+    pub bound: Bound,
+    /// The model.
+    pub model: Model,
+}
+
+/// What limits the throughput of a service.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// All cores that it may use are busy.
+    Cores,
+    /// Each process keeps one core busy and no more: a global lock, or an event loop.
+    Processes,
+    /// All threads are busy.
+    Threads,
+    /// A shared pool behind the service, with so many places, while it has threads idle.
+    Pool(Figure),
+    /// So many requests are served at once: threads or a pool, which cannot be told apart without knowing the threads.
+    Places(Figure),
+    /// Throughput was still growing at the highest level.
+    NotReached,
+}
+
+/// Why there is no model.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NoFit {
+    /// One user alone shows what a request takes.
+    #[error("no level with one user; the first level has to have one")]
+    NobodyAlone,
+    /// Too few spans to tell how much they vary.
+    #[error("the level of {users} users has {found} spans; at least 4 with responses are needed")]
+    TooShort {
+        /// The level.
+        users: u32,
+        /// Its spans.
+        found: usize,
+    },
+    /// More throughput than the known threads can give.
+    #[error(
+        "{measured:.1} responses a second were measured, and {threads} threads with the measured times give at most \
+         {predicted:.1}: the number of threads is too low, or responses came from a cache"
+    )]
+    FasterThanThreads {
+        /// Threads of all processes.
+        threads: u32,
+        /// Responses a second.
+        measured: f64,
+        /// Responses a second that the model gives.
+        predicted: f64,
+    },
+}
+
+/// The model of a service from its levels, in any order; one of them has one user.
+///
+/// # Errors
+/// See [`NoFit`].
+pub fn fit(levels: &[Level], known: &Known) -> Result<Fitted, NoFit> {
+    let alone = levels.iter().find(|level| level.users == 1).ok_or(NoFit::NobodyAlone)?;
+    let rates = levels.iter().map(Level::throughput).collect::<Result<Vec<_>, _>>()?;
+    let place = (0..levels.len()).max_by(|&one, &other| rates[one].value.total_cmp(&rates[other].value));
+    let place = place.ok_or(NoFit::NobodyAlone)?;
+    let (full, best) = (&levels[place], rates[place]);
+    let near = |at: &usize| rates[*at].value >= NEAR * best.value;
+    let knee = (0..levels.len()).filter(near).map(|at| levels[at].users).min().unwrap_or(full.users);
+    let alone_s = alone.mean_time()?;
+    let cpu_alone = alone.cpu(known.idle_cores);
+    let cpu = full.cpu(known.idle_cores);
+    let wait = cpu_alone.map_or(alone_s, |cpu| alone_s.minus(&cpu));
+    let busy = cpu.map(|cpu| Figure::new(best.value * cpu.value, best.value * cpu.half_width()));
+    let model = unbounded(alone, cpu.map_or(0.0, |cpu| cpu.value), wait.value.max(0.0), known);
+    let mut fitted = Fitted { cpu, alone: alone_s, wait, best, knee, busy, bound: Bound::NotReached, model };
+    let most_users = levels.iter().map(|level| level.users).max().unwrap_or(full.users);
+    fitted.find_bound(full.users, most_users, known)?;
+    Ok(fitted)
+}
+
+impl Level {
+    fn spans<'a>(&'a self, of: impl Fn(&super::Slice) -> Option<(f64, f64)> + 'a) -> Vec<(f64, f64)> {
+        self.slices.iter().filter_map(of).collect()
+    }
+
+    fn throughput(&self) -> Result<Figure, NoFit> {
+        let spans = self.spans(|slice| Some((slice.responses as f64, slice.seconds)));
+        Figure::ratio(&spans).ok_or(NoFit::TooShort { users: self.users, found: self.slices.len() })
+    }
+
+    /// The mean response time, by Little's law over the spans: users over throughput.
+    fn mean_time(&self) -> Result<Figure, NoFit> {
+        let rate = self.throughput()?;
+        let mean =
+            self.times.mean().ok_or(NoFit::TooShort { users: self.users, found: self.slices.len() })?;
+        let mean = mean.as_secs_f64();
+        Ok(Figure::new(mean, mean * rate.half_width() / rate.value))
+    }
+
+    /// The variance of the processor time of a request: what the processor time of spans varies by beyond their number of
+    /// requests, a request. The kernel counts it in ticks, which adds some.
+    fn cpu_variance(&self, idle_cores: f64) -> Option<f64> {
+        let mean = self.cpu(idle_cores)?.value;
+        let (mut squares, mut requests) = (0.0, 0.0);
+        for slice in &self.slices {
+            let used = slice.cpu_seconds? - idle_cores * slice.seconds;
+            squares += (used - mean * slice.responses as f64).powi(2);
+            requests += slice.responses as f64;
+        }
+        let spans = self.slices.len() as f64;
+        Some(((squares * spans / (spans - 1.0) - spans * TICK * TICK / 6.0) / requests).max(0.0))
+    }
+
+    /// Processor time of a request, without what the service uses when idle.
+    fn cpu(&self, idle_cores: f64) -> Option<Figure> {
+        let used = |slice: &super::Slice| {
+            Some(((slice.cpu_seconds? - idle_cores * slice.seconds).max(0.0), slice.responses as f64))
+        };
+        let spans = self.spans(used);
+        (spans.len() == self.slices.len()).then(|| Figure::ratio(&spans))?
+    }
+}
+
+impl Fitted {
+    /// Tells what limits the throughput, and puts it into the model.
+    fn find_bound(&mut self, users: u32, most_users: u32, known: &Known) -> Result<(), NoFit> {
+        let cores = known.cores.unwrap_or(f64::INFINITY);
+        let busy = self.busy.map(|busy| busy.value);
+        let processes = known.processes.unwrap_or(1);
+        let threads = known.threads.map(|threads| threads * processes);
+        let full = |of: f64| busy.is_some_and(|busy| busy >= FULL * of);
+        if full(cores) {
+            self.bound = Bound::Cores;
+        } else if known.processes.is_some() && known.lock != Some(Lock::Free) && full(f64::from(processes)) {
+            self.model.server.lock = known.lock.unwrap_or(Lock::Held).quantum();
+            self.bound = Bound::Processes;
+        } else if let Some(threads) = threads {
+            let given = self.throughput_with(users);
+            if self.agrees(given) {
+                self.settle_wait(users);
+                self.bound = if most_users > threads { Bound::Threads } else { Bound::NotReached };
+            } else if given < self.best.value {
+                let (measured, predicted) = (self.best.value, given);
+                return Err(NoFit::FasterThanThreads { threads, measured, predicted });
+            } else {
+                let places = self.places(users, |model, places| model.pool = Some(Pool { places }));
+                self.model.pool = Some(Pool { places: places.value as u32 });
+                self.bound = Bound::Pool(places);
+            }
+        } else if self.agrees(self.throughput_with(users)) {
+            self.bound = Bound::NotReached;
+        } else {
+            let places = self.places(users, |model, places| model.server.threads = places);
+            self.model.server = Server::new(1, places.value as u32);
+            self.bound = Bound::Places(places);
+        }
+        Ok(())
+    }
+
+    /// The number of places with which the model has the measured throughput, and those with which it has the ends
+    /// of its interval.
+    fn places(&self, users: u32, set: impl Fn(&mut Model, u32)) -> Figure {
+        let with = |places: u32| {
+            let mut model = self.model.clone();
+            set(&mut model, places);
+            self.simulated(&model, users)
+        };
+        // Throughput grows with the places; the least that gives as much as was measured, or the one before it.
+        let nearest = |wanted: f64| {
+            let (mut low, mut high) = (1, users.max(1));
+            while low < high {
+                let middle = low.midpoint(high);
+                if with(middle) < wanted { low = middle + 1 } else { high = middle }
+            }
+            if low > 1 && (with(low - 1) / wanted).ln().abs() < (with(low) / wanted).ln().abs() {
+                low - 1
+            } else {
+                low
+            }
+        };
+        let value = f64::from(nearest(self.best.value));
+        let slack = SIMULATED * self.best.value;
+        let ends = [self.best.low - slack, self.best.high + slack].map(|end| f64::from(nearest(end)));
+        Figure { value, low: ends[0].min(value), high: ends[1].max(value) }
+    }
+
+    /// Whether a simulated throughput is the measured one, within both intervals and the error of the model.
+    fn agrees(&self, simulated: f64) -> bool {
+        let alone = self.alone.half_width() / self.alone.value;
+        let slack = self.best.half_width() + (MODEL + alone) * self.best.value;
+        (simulated - self.best.value).abs() <= slack
+    }
+
+    /// Takes the mean wait, within its interval, with which the model has the measured throughput: a full level has more
+    /// requests than that of one user, and so tells the mean better.
+    fn settle_wait(&mut self, users: u32) {
+        let full = self.model.wait.clone();
+        let (mut low, mut high) = (self.wait.low / self.wait.value, self.wait.high / self.wait.value);
+        for _ in 0..HALVINGS {
+            let middle = low.midpoint(high).max(0.0);
+            self.model.wait = scaled(&full, middle);
+            if self.throughput_with(users) > self.best.value { low = middle } else { high = middle }
+        }
+    }
+
+    fn throughput_with(&self, users: u32) -> f64 {
+        self.simulated(&self.model, users)
+    }
+
+    fn simulated(&self, model: &Model, users: u32) -> f64 {
+        predict(model, Load::Users(users), REQUESTS / self.best.value, 1).per_second
+    }
+}
+
+/// The model without what limits it.
+fn unbounded(alone: &Level, cpu: f64, wait: f64, known: &Known) -> Model {
+    let (cpu, wait) = shapes(alone, cpu, wait, known.idle_cores);
+    let processes = known.processes.unwrap_or(1);
+    let mut server = Server::new(processes, known.threads.unwrap_or(MANY));
+    server.lock = known.lock.and_then(Lock::quantum);
+    Model { cpu, wait, cores: known.cores.unwrap_or(f64::from(MANY)), server, pool: None }
+}
+
+/// Distributions with these means whose sum varies as the response times of a request that is alone. How much of that is
+/// processor time shows in the spans: their processor time varies by what their requests vary.
+fn shapes(alone: &Level, cpu: f64, wait: f64, idle_cores: f64) -> (Distribution, Distribution) {
+    let whole = variance(&alone.times);
+    let of_cpu = alone.cpu_variance(idle_cores).unwrap_or(0.0).min(whole);
+    let wait_distribution = if of_cpu < SMALL * whole {
+        shifted(&alone.times, cpu, wait)
+    } else {
+        log_normal(wait, whole - of_cpu)
+    };
+    (log_normal(cpu, of_cpu), wait_distribution)
+}
+
+/// A log-normal distribution of a mean and a variance; a constant where it hardly varies.
+fn log_normal(mean: f64, variance: f64) -> Distribution {
+    let (cv, mean) = (variance.max(0.0).sqrt() / mean, Duration::from_secs_f64(mean));
+    if cv.is_finite() && cv > CONSTANT {
+        Distribution::LogNormal { mean, cv }
+    } else {
+        Distribution::Constant(mean)
+    }
+}
+
+fn variance(times: &Histogram) -> f64 {
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for (micros, times) in times.sparse().counts() {
+        let (at, times) = (micros as f64 / 1e6, times as f64);
+        count += times;
+        sum += times * at;
+        squares += times * at * at;
+    }
+    if count < 2.0 { 0.0 } else { (squares / count - (sum / count).powi(2)).max(0.0) }
+}
+
+/// The response times less a constant part, with this mean.
+fn shifted(times: &Histogram, constant: f64, mean: f64) -> Distribution {
+    let at = |share: f64| {
+        let value = Quantile::new(share).map_or(times.max(), |quantile| times.quantile(quantile));
+        value.map_or(0.0, |value| (value.at.as_secs_f64() - constant).max(0.0))
+    };
+    let points = SHARES.map(|share| (Duration::from_secs_f64(at(share)), share));
+    let shape = Distribution::Empirical(points.into());
+    let found = shape.mean().as_secs_f64();
+    if found <= 0.0 {
+        return Distribution::Constant(Duration::from_secs_f64(mean));
+    }
+    let points = points.map(|(at, share)| (at.mul_f64(mean / found), share));
+    Distribution::Empirical(points.into())
+}
+
+/// Where the processor time has less than this share of the variance, the wait has the shape that was measured.
+const SMALL: f64 = 0.2;
+/// A smaller coefficient of variation counts as none.
+const CONSTANT: f64 = 0.05;
+/// The shares at which a distribution is kept.
+const SHARES: [f64; 16] =
+    [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0];
+/// A tick of the kernel's accounting, in seconds.
+const TICK: f64 = 0.01;
+/// A level with this share of the best throughput is at the knee.
+const NEAR: f64 = 0.95;
+/// Cores, or processes, that are busy for this share of the time are what limits: the rest is lost between requests.
+const FULL: f64 = 0.93;
+/// How far the model may be from the truth where it is right: it has two bursts, and knows no cost of switching.
+const MODEL: f64 = 0.04;
+/// Halvings of the interval of the wait.
+const HALVINGS: u32 = 6;
+/// The error of a simulated throughput.
+const SIMULATED: f64 = 0.01;
+/// Requests of a simulation.
+const REQUESTS: f64 = 20_000.0;
+/// Threads, or cores, of a service whose number is not known and does not limit it.
+const MANY: u32 = 10_000;

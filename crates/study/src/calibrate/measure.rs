@@ -1,0 +1,314 @@
+//! Measures a service: one user, more users until throughput stops growing, then trials that are kept out of the fit.
+
+use super::figure::Figure;
+use super::{Level, Slice};
+use crate::drive::Drive;
+use ::load::{Arrivals, Connecting, Model, Plan, Progress, StartError, Target, Watch};
+use ::measure::Measurement;
+use host::{NoService, Service, Ticks, Usage};
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+use units::Rate;
+
+/// What is measured, and how.
+pub struct Wanted<'a> {
+    /// The destination and the request.
+    pub target: &'a Target,
+    /// How connections are opened.
+    pub connecting: &'a Connecting,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// The time-out of a request.
+    pub timeout: Duration,
+    /// The processes of the service, if they run on this machine.
+    pub service: Option<&'a Service>,
+    /// The length of the level of one user, of the level with the best throughput, and of each trial.
+    pub length: Duration,
+    /// The most users.
+    pub users_max: u32,
+    /// Whether to end now; asked many times a second.
+    pub interrupted: &'a dyn Fn() -> bool,
+}
+
+/// What was measured.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// Levels of the closed model.
+    pub levels: Vec<Level>,
+    /// Trials at fixed rates, kept out of the fit.
+    pub trials: Vec<Trial>,
+    /// Processor time that the service uses without requests, in cores.
+    pub idle_cores: f64,
+    /// Memory of the service before load, and at the best throughput, in bytes.
+    pub memory: Option<[u64; 2]>,
+    /// The share of this machine's processor time that was used during the last level, by whatever process.
+    pub machine_busy: Option<f64>,
+    /// Why the rest was not measured.
+    pub ended: Option<Failed>,
+}
+
+/// A trial at a fixed rate of Poisson arrivals.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// The rate, in requests a second.
+    pub rate: f64,
+    /// The rate at which random arrivals really came.
+    pub arrived: f64,
+    /// What was measured.
+    pub slices: Vec<Slice>,
+    /// Response times, from the intended start.
+    pub times: ::measure::Histogram,
+}
+
+/// What happens while a service is measured.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The service without requests.
+    Idle,
+    /// A level begins.
+    Level(u32),
+    /// A trial begins.
+    Trial(f64),
+    /// A level has ended.
+    LevelEnded(&'a Level),
+    /// A trial has ended.
+    TrialEnded(&'a Trial),
+}
+
+/// Why a service was not measured, or not to the end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failed {
+    /// Somebody asked for it.
+    #[error("interrupted")]
+    Interrupted,
+    /// The service ended, or was replaced.
+    #[error(transparent)]
+    Service(#[from] NoService),
+    /// Load could not be sent.
+    #[error("{0}")]
+    Load(String),
+    /// Responses were not good: their times are not those of the work.
+    #[error(
+        "{failed} of {sent} requests had no good response with {load}; a service that sheds, limits or fails cannot be \
+         calibrated: raise its limits, or lower --users-max"
+    )]
+    NotGood {
+        /// The load.
+        load: String,
+        /// Requests.
+        sent: u64,
+        /// Those without a good response.
+        failed: u64,
+    },
+}
+
+impl From<StartError> for Failed {
+    fn from(error: StartError) -> Self {
+        Failed::Load(error.to_string())
+    }
+}
+
+/// Measures the service. What was measured before a failure is kept.
+pub fn measure(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Measured {
+    let nothing = Measured {
+        levels: Vec::new(),
+        trials: Vec::new(),
+        idle_cores: 0.0,
+        memory: None,
+        machine_busy: None,
+        ended: None,
+    };
+    let mut procedure = Procedure { wanted, events, measured: nothing };
+    procedure.measured.ended = procedure.run().err();
+    procedure.measured
+}
+
+struct Procedure<'a> {
+    wanted: &'a Wanted<'a>,
+    events: &'a mut dyn FnMut(Event<'_>),
+    measured: Measured,
+}
+
+/// What a part of load gave.
+struct Part {
+    slices: Vec<Slice>,
+    measurement: Measurement,
+}
+
+impl Procedure<'_> {
+    fn run(&mut self) -> Result<(), Failed> {
+        self.idle()?;
+        let length = self.wanted.length;
+        self.level(1, length)?;
+        let mut best = (1, self.throughput());
+        let mut users = 2;
+        while users <= self.wanted.users_max {
+            self.level(users, length / 3)?;
+            let now = self.throughput();
+            let grows = now > (1.0 + GROWTH) * best.1;
+            if now > best.1 {
+                best = (users, now);
+            }
+            // Once more after a step without growth: a service may have a step of its own.
+            if !grows && (users >= 4 * best.0 || now < FALLS * best.1) {
+                break;
+            }
+            users *= 2;
+        }
+        // The best level again, as long as the trials: the throughput that all else is compared with.
+        self.measured.levels.retain(|level| level.users != best.0 || level.users == 1);
+        if best.0 > 1 {
+            self.level(best.0, length)?;
+        }
+        self.measured.levels.sort_by_key(|level| level.users);
+        let best = self.throughput_of(best.0);
+        for share in SHARES {
+            self.trial(share * best, 2 * length)?;
+        }
+        Ok(())
+    }
+
+    /// What the service uses without requests, and how much memory it has.
+    fn idle(&mut self) -> Result<(), Failed> {
+        let Some(service) = self.wanted.service else { return Ok(()) };
+        (self.events)(Event::Idle);
+        let (before, begun) = (service.usage()?, Instant::now());
+        while begun.elapsed() < IDLE {
+            if (self.wanted.interrupted)() {
+                return Err(Failed::Interrupted);
+            }
+            std::thread::sleep(Duration::from_millis(25));
+        }
+        let after = service.usage()?;
+        self.measured.idle_cores =
+            (after.cpu.saturating_sub(before.cpu)).as_secs_f64() / begun.elapsed().as_secs_f64();
+        self.measured.memory = Some([after.memory.get(); 2]);
+        Ok(())
+    }
+
+    fn level(&mut self, users: u32, length: Duration) -> Result<(), Failed> {
+        (self.events)(Event::Level(users));
+        let model = Model::closed(NonZeroU32::new(users).unwrap_or(NonZeroU32::MIN));
+        let before = Ticks::now();
+        let part = self.part(model, length, &format!("{users} users"))?;
+        let used = before.zip(Ticks::now()).map(|(before, now)| now.since(before));
+        self.measured.machine_busy = used.map(|used| used.busy as f64 / used.total().max(1) as f64);
+        let level = Level { users, slices: part.slices, times: part.measurement.service };
+        (self.events)(Event::LevelEnded(&level));
+        self.measured.levels.push(level);
+        if let (Some(service), Some([before, _])) = (self.wanted.service, self.measured.memory) {
+            self.measured.memory = Some([before, service.usage()?.memory.get()]);
+        }
+        Ok(())
+    }
+
+    fn trial(&mut self, rate: f64, length: Duration) -> Result<(), Failed> {
+        (self.events)(Event::Trial(rate));
+        let arrivals = Arrivals::Poisson { seed: 1 };
+        let model = Model::open(Rate::per_second_of(rate), arrivals, None);
+        let part = self.part(model, length, &format!("{rate:.1} requests a second"))?;
+        let accounting = &part.measurement.accounting;
+        let seconds = part.measurement.elapsed.as_secs_f64();
+        let arrived = if seconds > 0.0 { accounting.scheduled as f64 / seconds } else { rate };
+        let trial = Trial { rate, arrived, slices: part.slices, times: part.measurement.response };
+        (self.events)(Event::TrialEnded(&trial));
+        self.measured.trials.push(trial);
+        Ok(())
+    }
+
+    /// Sends load, and reads what the service used, in equal spans. The first span is left out: connections are opened,
+    /// and the service warms up.
+    fn part(&self, model: Model, length: Duration, load: &str) -> Result<Part, Failed> {
+        let wanted = self.wanted;
+        let every = length / SPANS;
+        let warm_up = every * WARM_UP;
+        let plan = Plan {
+            duration: Some(length + warm_up),
+            warm_up,
+            workers: model.workers(),
+            timeout: wanted.timeout,
+            connecting: wanted.connecting.clone(),
+            keep_alive: wanted.keep_alive,
+            ..Plan::new(wanted.target.clone(), model)
+        };
+        let mut drive = Drive::start(plan, &Watch { every, ..Watch::default() })?;
+        let mut slices = Vec::new();
+        let mut last: Option<(Progress, Option<Usage>)> = None;
+        loop {
+            let look = drive.look(|_| (wanted.interrupted)().then_some(Failed::Interrupted))?;
+            let usage = wanted.service.map(Service::usage).transpose()?;
+            if look.finished {
+                break;
+            }
+            if let Some((before, used)) = last.replace((look.now, usage)) {
+                let (now, used_now) = last.as_ref().expect("it was put there");
+                let seconds = now.at.since(before.at).as_secs_f64();
+                let cpu =
+                    used_now.zip(used).map(|(now, before)| now.cpu.saturating_sub(before.cpu).as_secs_f64());
+                let responses = now.succeeded - before.succeeded;
+                if seconds > 0.0 && look.number > WARM_UP + 1 {
+                    slices.push(Slice { seconds, responses, cpu_seconds: cpu });
+                }
+            }
+        }
+        let measurement = drive.finish()?;
+        let (sent, good) = (measurement.accounting.scheduled, measurement.good());
+        // Those at the end were cut off.
+        let cut = measurement.accounting.in_flight + measurement.accounting.unsent;
+        let failed = sent.saturating_sub(good + cut);
+        if failed as f64 > FAILED * sent as f64 {
+            return Err(Failed::NotGood { load: load.to_owned(), sent, failed });
+        }
+        Ok(Part { slices, measurement })
+    }
+
+    fn throughput(&self) -> f64 {
+        self.measured.levels.last().map_or(0.0, Level::rate)
+    }
+
+    fn throughput_of(&self, users: u32) -> f64 {
+        let level = self.measured.levels.iter().rev().find(|level| level.users == users);
+        level.map_or(0.0, Level::rate)
+    }
+}
+
+impl Level {
+    /// Responses a second.
+    pub fn rate(&self) -> f64 {
+        let sum = self
+            .slices
+            .iter()
+            .fold((0.0, 0.0), |sum, slice| (sum.0 + slice.responses as f64, sum.1 + slice.seconds));
+        if sum.1 > 0.0 { sum.0 / sum.1 } else { 0.0 }
+    }
+}
+
+impl Trial {
+    /// Responses a second, with the error of the trial.
+    pub fn throughput(&self) -> Option<Figure> {
+        let spans: Vec<_> = self.slices.iter().map(|slice| (slice.responses as f64, slice.seconds)).collect();
+        Figure::ratio(&spans)
+    }
+
+    /// Processor use in cores, with the error of the trial; `None` without a process to look at.
+    pub fn cores(&self) -> Option<Figure> {
+        let spans: Option<Vec<_>> =
+            self.slices.iter().map(|slice| Some((slice.cpu_seconds?, slice.seconds))).collect();
+        Figure::ratio(&spans?)
+    }
+}
+
+/// Shares of the best throughput at which trials are made.
+const SHARES: [f64; 3] = [0.3, 0.5, 0.7];
+/// Spans of a part: enough to tell how much they vary.
+const SPANS: u32 = 60;
+/// Spans at the beginning that are left out.
+const WARM_UP: u32 = 6;
+/// Less growth counts as none.
+const GROWTH: f64 = 0.03;
+/// A level with less than this share of the best throughput is beyond the limit.
+const FALLS: f64 = 0.8;
+/// How long the service is watched without requests.
+const IDLE: Duration = Duration::from_secs(3);
+/// A larger share of failed requests makes a calibration impossible.
+const FAILED: f64 = 0.01;
