@@ -177,9 +177,13 @@ fn a_redirect_loop_ends_and_is_counted() {
     // Five are followed, and the sixth is one too many.
     assert_eq!(run["status"], serde_json::json!({ "302": 60 }));
     assert_eq!(nginx.answered(nginx.plain, 60), [("HTTP/1.1 - 302".to_owned(), 60)].into());
-    // Without a scenario, redirects are answers, and the summary says that they are not followed.
+    // Without a scenario, redirects are responses, and the summary says that they are not followed.
     let output = load(&format!("{base}/moved"), &FEW);
-    assert!(summary(&output).contains("20 of 20 answers; they are not followed"), "{}", summary(&output));
+    assert!(
+        summary(&output).contains("20 of 20 responses; redirects are not followed"),
+        "{}",
+        summary(&output)
+    );
 }
 
 #[test]

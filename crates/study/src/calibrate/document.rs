@@ -205,14 +205,16 @@ fn reasons(
     if fitted.bound == Bound::NotReached {
         reasons.push("the limit was not reached; raise --users-max".to_owned());
     }
-    let needed =
-        figures.iter().filter(|figure| ["wait", "best throughput", "processor time"].contains(&figure.name));
-    for figure in needed
-        .filter(|figure| figure.value.is_none() && (figure.name != "processor time" || fitted.cpu.is_some()))
-    {
-        // A wait that is a small part of the response time is as good as none.
-        if figure.name != "wait" || fitted.wait.high > NEGLIGIBLE * fitted.alone.value {
-            reasons.push(format!("{} is unknown", figure.name));
+    // A part of the response time that is small in any case is as good as none.
+    let matters = |figure: Figure| figure.high > NEGLIGIBLE * fitted.alone.value;
+    let needed = [
+        ("processor time", fitted.cpu.is_some_and(matters)),
+        ("wait", matters(fitted.wait)),
+        ("best throughput", true),
+    ];
+    for (name, needed) in needed {
+        if needed && figures.iter().any(|figure| figure.name == name && figure.value.is_none()) {
+            reasons.push(format!("{name} is unknown"));
         }
     }
     let machine_limits = measured.machine_busy.is_some_and(|busy| busy > MACHINE_FULL);
@@ -298,7 +300,7 @@ const TOO_WIDE: &str = "not measured";
 const P95_OFF: f64 = 0.25;
 /// Likewise for throughput, at any trial.
 const THROUGHPUT_OFF: f64 = 0.10;
-/// A wait below this share of the response time does not matter.
+/// A wait, or a processor time, below this share of the response time does not matter.
 const NEGLIGIBLE: f64 = 0.1;
 /// A machine that is busier has no time left.
 const MACHINE_FULL: f64 = 0.95;

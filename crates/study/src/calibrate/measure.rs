@@ -156,12 +156,15 @@ impl Procedure<'_> {
             users *= 2;
         }
         // The best level again, as long as the trials: the throughput that all else is compared with.
-        self.measured.levels.retain(|level| level.users != best.0 || level.users == 1);
-        if best.0 > 1 {
-            self.level(best.0, length)?;
+        // Of levels with about the same throughput, the one with the fewest users.
+        let near = |level: &&Level| level.rate() >= (1.0 - GROWTH) * best.1;
+        let best = self.measured.levels.iter().filter(near).map(|level| level.users).min().unwrap_or(best.0);
+        self.measured.levels.retain(|level| level.users != best || level.users == 1);
+        if best > 1 {
+            self.level(best, length)?;
         }
         self.measured.levels.sort_by_key(|level| level.users);
-        let best = self.throughput_of(best.0);
+        let best = self.throughput_of(best);
         for share in SHARES {
             self.trial(share * best, 2 * length)?;
         }
