@@ -1,9 +1,11 @@
 //! The result of a calibration: figures with intervals, what limits the service, and the backtest.
 
-use crate::words::Rows;
+use crate::words::{Rows, millis};
+use measure::Histogram;
 use report::Align::{Left, Right};
 use report::{Table, Terminal, Tone};
 use serde::Serialize;
+use units::Quantile;
 
 /// The schema of the JSON.
 pub const SCHEMA: &str = include_str!("../schemas/calibrate.schema.json");
@@ -75,6 +77,29 @@ pub struct Level {
     pub p95_ms: Option<f64>,
     /// Processor use of the service; `None` without a process to look at.
     pub cores: Option<f64>,
+    /// Which of the quantiles have fewer than 30 samples above them.
+    pub too_few_samples: Vec<&'static str>,
+    /// The quantiles for people, marked where samples are few.
+    #[serde(skip)]
+    pub said: [String; 2],
+}
+
+impl Level {
+    /// A level from its response times.
+    pub fn new(users: u32, per_second: f64, cores: Option<f64>, times: &Histogram) -> Self {
+        let [p50, p95] = [Quantile::P50, Quantile::P95].map(|at| times.quantile(at));
+        let few = [("p50", p50), ("p95", p95)].into_iter();
+        let few = few.filter(|(_, value)| value.is_some_and(|value| value.few_above.is_some()));
+        Level {
+            users,
+            per_second,
+            p50_ms: p50.map(|value| millis(value.at)),
+            p95_ms: p95.map(|value| millis(value.at)),
+            cores,
+            too_few_samples: few.map(|(name, _)| name).collect(),
+            said: [p50, p95].map(|value| value.map_or_else(|| "-".to_owned(), |value| value.to_string())),
+        }
+    }
 }
 
 /// A figure of a trial, predicted and measured.
@@ -156,16 +181,13 @@ impl Calibration {
             ("p95", Right),
             ("cores", Right),
         ]);
-        let or_unknown = |value: Option<f64>, unit: &str| {
-            value.map_or_else(|| "unknown".to_owned(), |value| format!("{}{unit}", number(value)))
-        };
         for level in &self.levels {
             table.row([
                 level.users.to_string(),
                 format!("{}/s", number(level.per_second)),
-                or_unknown(level.p50_ms, " ms"),
-                or_unknown(level.p95_ms, " ms"),
-                or_unknown(level.cores, ""),
+                level.said[0].clone(),
+                level.said[1].clone(),
+                level.cores.map_or_else(|| "unknown".to_owned(), number),
             ]);
         }
         table

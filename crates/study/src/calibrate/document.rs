@@ -7,7 +7,6 @@ use super::measure::Measured;
 use super::{Known, Level, Lock};
 use documents::calibrate::{self as said, Calibration, Verdict};
 use host::ApplicationServer;
-use units::Quantile;
 
 /// What the measurement was asked to look at.
 #[derive(Debug, Clone)]
@@ -259,18 +258,10 @@ fn assumptions(asked: &Asked<'_>, fitted: &Fitted) -> Vec<String> {
 }
 
 fn level(level: &Level) -> said::Level {
-    let quantile = |at| level.times.quantile(at).map(|value| 1e3 * value.at.as_secs_f64());
-    let cores = level
-        .slices
-        .iter()
-        .try_fold((0.0, 0.0), |sum, slice| Some((sum.0 + slice.cpu_seconds?, sum.1 + slice.seconds)));
-    said::Level {
-        users: level.users,
-        per_second: level.rate(),
-        p50_ms: quantile(Quantile::P50),
-        p95_ms: quantile(Quantile::P95),
-        cores: cores.filter(|sum| sum.1 > 0.0).map(|sum| sum.0 / sum.1),
-    }
+    let sum =
+        |sum: (f64, f64), slice: &super::Slice| Some((sum.0 + slice.cpu_seconds?, sum.1 + slice.seconds));
+    let cores = level.slices.iter().try_fold((0.0, 0.0), sum).filter(|sum| sum.1 > 0.0);
+    said::Level::new(level.users, level.rate(), cores.map(|sum| sum.0 / sum.1), &level.times)
 }
 
 fn compared(compared: &Compared) -> said::Compared {
