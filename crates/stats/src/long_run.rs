@@ -48,7 +48,7 @@ impl LongRun {
 }
 
 impl LongRun {
-    /// The same for so few values that they do not show their correlation: at least that of [`ASSUMED`] counts, so the
+    /// The same for so few values that they do not show their correlation: at least that of `ASSUMED` counts, so the
     /// interval is wide. `None` for fewer than four.
     pub fn of_few(deviations: &[f64]) -> Option<LongRun> {
         let found = LongRun::of(deviations)?;
