@@ -1,4 +1,4 @@
-//! What strangers send first: the laws of request heads.
+//! Untrusted input first: the laws of request heads.
 //! Run: `cargo +nightly fuzz run request_head fuzz/corpus/request_head fuzz/seeds/request_head -- -max_len=512`.
 #![no_main]
 

@@ -154,7 +154,10 @@ impl Line {
             let Some(name) = name(given) else { continue };
             // clap would take a value that begins like a flag for one; curl never does, and knows no `=`.
             let joined = |value: &str| of_clap && (given.joined || value.starts_with('-'));
-            given.times.iter().for_each(|values| self.add(&name, values, &joined));
+            for values in &given.times {
+                let values: Vec<_> = values.iter().map(|value| without_secret(&name, value)).collect();
+                self.add(&name, &values, &joined);
+            }
         }
         self
     }
@@ -170,6 +173,17 @@ impl Line {
         format!("next: {self}\n")
     }
 }
+
+/// A header whose value is a secret, without it: the line may be kept in a log.
+fn without_secret<'a>(flag: &str, value: &'a str) -> Cow<'a, str> {
+    let name = value.split(':').next().unwrap_or_default().trim();
+    let lower = name.to_ascii_lowercase();
+    let is_secret = flag == "header" && SECRETS.iter().any(|part| lower.contains(part));
+    if is_secret { Cow::Owned(format!("{name}: SECRET")) } else { Cow::Borrowed(value) }
+}
+
+/// Parts of the names of headers whose values are secrets.
+const SECRETS: [&str; 6] = ["authorization", "cookie", "token", "secret", "api-key", "apikey"];
 
 impl Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -289,6 +303,17 @@ pub mod tests {
             "headroom replay 'my log.gz' http://127.0.0.1:1 --speed 2 --user-header --json --ledger l.sqlite --csv x.csv",
         );
         insta::assert_snapshot!(accepted(&Line::new("headroom replay").same(&replay)));
+    }
+
+    #[test]
+    fn secrets_of_headers_are_left_out() {
+        let load = typed("headroom load http://127.0.0.1:1/ -H 'Authorization: Bearer abc' -H 'X-Page: 2'");
+        let find = Line::new("headroom find").value("http://127.0.0.1:1/").repeated(&load, "find", &[]);
+        assert!(accepted(&find).contains("--header 'Authorization: SECRET'"), "{find}");
+        assert!(
+            find.to_string().contains("--header 'X-Page: 2'") && !find.to_string().contains("abc"),
+            "{find}"
+        );
     }
 
     #[test]

@@ -97,6 +97,22 @@ impl Service {
         Ok(Service(Kind::Group(folder.to_owned())))
     }
 
+    /// Processor time that it has used until now, as in [`Usage::cpu`].
+    ///
+    /// # Errors
+    /// Where it has ended.
+    pub fn cpu(&self) -> Result<Duration, NoService> {
+        match &self.0 {
+            Kind::Tree { .. } => Ok(time_of(self.ids()?.values().map(|stat| stat.ticks).sum())),
+            Kind::Group(folder) => group_cpu(folder).ok_or_else(|| NoService::Empty(folder.clone())),
+        }
+    }
+
+    /// Whether its processor time is counted exactly, and not in ticks of 10 ms.
+    pub fn is_exact(&self) -> bool {
+        matches!(self.0, Kind::Group(_))
+    }
+
     /// What it has used until now.
     ///
     /// # Errors

@@ -342,7 +342,8 @@ fn alone(path: &Path) -> rusqlite::Result<Connection> {
 
 /// The file as a URI with the flag for immutable files (<https://www.sqlite.org/uri.html>).
 fn uri(path: &Path) -> OsString {
-    let mut uri = OsString::from("file:");
+    // Without an authority, SQLite would take what follows two slashes for one.
+    let mut uri = OsString::from(if path.is_absolute() { "file://" } else { "file:" });
     for &byte in path.as_os_str().as_bytes() {
         match byte {
             b'%' | b'?' | b'#' => uri.push(format!("%{byte:02X}")),

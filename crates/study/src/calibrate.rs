@@ -70,8 +70,12 @@ pub struct Known {
     pub processes: Option<u32>,
     /// Threads of each process that serve requests.
     pub threads: Option<u32>,
-    /// Whether one thread of a process runs at a time; `None` where nobody says.
+    /// Whether one thread of a process runs at a time; `None` where it is not known.
     pub lock: Option<Lock>,
+    /// Whether each process has a queue of its own, as gunicorn's workers with threads have.
+    pub queue_per_process: bool,
+    /// Whether processor time is counted exactly (control groups) and not in ticks of 10 ms (processes).
+    pub exact_cpu: bool,
 }
 
 /// A global lock of a runtime, as in [`sim::settings::Server`].

@@ -21,7 +21,6 @@ use host::{ApplicationServer, Layout, NoService, Service};
 use http::dial::Scheme;
 use ledger::WallTime;
 use report::Terminal;
-use sim::settings::Accept;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use study::calibrate::{Asked, Event, Fitted, Known, Lock, Wanted, backtest, document, fit, measure};
@@ -61,11 +60,11 @@ pub struct Args {
     cores: Option<f64>,
 
     /// Number of processes that serve requests [default: from the process tree]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Service")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65_536), help_heading = "Service")]
     processes: Option<u32>,
 
     /// Number of threads of each process that serve requests [default: from the process tree]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Service")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65_536), help_heading = "Service")]
     threads: Option<u32>,
 
     /// Global lock of the runtime: none, held (event loop), or the time after which a thread gives it up, such as 5ms
@@ -77,7 +76,7 @@ pub struct Args {
     length: Duration,
 
     /// Maximum number of users
-    #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = clap::value_parser!(u32).range(2..), help_heading = "Load")]
+    #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = clap::value_parser!(u32).range(2..=100_000), help_heading = "Load")]
     users_max: u32,
 
     /// Request timeout
@@ -111,7 +110,7 @@ pub struct Args {
 enum UsageError {
     #[error("--{0} {1} is too short; use at least {2}")]
     TooShort(&'static str, String, &'static str),
-    #[error("--cores {0} is no number of cores; use more than 0, such as --cores 1")]
+    #[error("--cores {0} is not a number of cores; use more than 0 and at most 1024, such as --cores 1")]
     Cores(f64),
     #[error(transparent)]
     Service(#[from] NoService),
@@ -152,15 +151,12 @@ pub fn run(args: &Args) -> Exit {
         Ok(known) => known,
         Err(error) => return fail(&error),
     };
-    let mut fitted = match (fit(&measured.levels, &known), &measured.ended) {
+    let fitted = match (fit(&measured.levels, &known), &measured.ended) {
         (Ok(fitted), _) => fitted,
         // What ended the measurement is why too little was measured.
         (Err(_), Some(ended)) => return fail(ended),
         (Err(error), None) => return fail(&error),
     };
-    if let Some(ApplicationServer::GunicornThreads) = server {
-        fitted.model.server.accept = Accept::PerProcess { bound: u32::MAX };
-    }
     let compared = backtest(&fitted, &measured.trials);
     let date = WallTime::now().to_string().split('T').next().unwrap_or_default().to_owned();
     let asked = Asked { target: &args.url, date: &date, version: status::version(), known: &known, server };
@@ -172,13 +168,13 @@ fn say(args: &Args, found: &Calibration, fitted: &Fitted, known: &Known) -> Exit
     let text = case(args, found, fitted, known);
     let written = output_file::write(&args.output, |out| out.write_all(text.as_bytes()));
     let next = Line::new("headroom simulate").value(&args.output.display().to_string()).next();
+    let end = match written {
+        Ok(()) => format!("\nwrote      {}\n{next}", args.output.display()),
+        Err(_) => String::new(),
+    };
     let printed = match args.json {
         true => print(&format!("{:#}\n", found.json())),
-        false => print(&format!(
-            "{}\nwrote      {}\n{next}",
-            found.summary(output::terminal()),
-            args.output.display()
-        )),
+        false => print(&format!("{}{end}", found.summary(output::terminal()))),
     };
     match (written, printed, found.verdict) {
         (Err(error), ..) => fail(&error),
@@ -207,6 +203,7 @@ fn case(args: &Args, found: &Calibration, fitted: &Fitted, known: &Known) -> Str
         cores: known.cores,
         pool: fitted.model.pool.map(|pool| pool.places),
         rate: fitted.best.value / 2.0,
+        background: fitted.model.background,
         goal: &format!("p(95)<{:.0}ms", (GOAL * p95_ms).ceil()),
     })
 }
@@ -220,7 +217,7 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Option<Service>), UsageError
             return Err(UsageError::TooShort(name, text(span), if name == "length" { "3s" } else { "1ms" }));
         }
     }
-    if let Some(cores) = args.cores.filter(|cores| !(cores.is_finite() && *cores > 0.0)) {
+    if let Some(cores) = args.cores.filter(|cores| !(*cores > 0.0 && *cores <= CORES_MAX)) {
         return Err(UsageError::Cores(cores));
     }
     let service = match (args.pid, &args.cgroup) {
@@ -255,6 +252,8 @@ fn known(
         processes: args.processes.or(layout.map(|layout| layout.processes)),
         threads: args.threads.or(layout.and_then(|layout| layout.threads)),
         lock: args.lock.or(server.and_then(lock_of)),
+        queue_per_process: server == Some(ApplicationServer::GunicornThreads),
+        exact_cpu: service.is_some_and(Service::is_exact),
     };
     Ok((known, server))
 }
@@ -303,6 +302,8 @@ fn name(text: &str) -> Result<String, String> {
 const COMMENT: usize = 110;
 /// The goal of the case file, as a multiple of p95 of one user: something to begin with.
 const GOAL: f64 = 3.0;
+/// The most cores that a case file accepts.
+const CORES_MAX: f64 = 1024.0;
 /// Shorter levels have too few requests.
 const LENGTH_MIN: Duration = Duration::from_secs(3);
 

@@ -71,7 +71,7 @@ fn what_cannot_be_calibrated_is_refused() {
     for (more, said) in [
         (&["--pid", "4194305"][..], "no process has the id 4194305"),
         (&["--cgroup", "/proc"], "/proc is no control group"),
-        (&["--cores", "0"], "--cores 0 is no number of cores"),
+        (&["--cores", "0"], "--cores 0 is not a number of cores"),
         (&["--lock", "sometimes"], "none, held, or a time above 0"),
         (&["--name", "my shop"], "letters, digits"),
     ] {

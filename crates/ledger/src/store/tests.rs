@@ -346,6 +346,8 @@ fn a_ledger_without_room_for_an_index_is_read() {
     std::fs::rename(&path, &odd).unwrap();
     std::fs::rename(&index, odd.with_extension("sqlite-shm")).unwrap();
     holds_what_was_written(&Ledger::open_to_read(&odd).unwrap());
+    let slashes = format!("/{}", odd.display());
+    holds_what_was_written(&Ledger::open_to_read(Path::new(&slashes)).unwrap());
     // Data that is only in the log would be missing.
     std::fs::write(odd.with_extension("sqlite-wal"), "x").unwrap();
     let error = Ledger::open_to_read(&odd).unwrap_err();

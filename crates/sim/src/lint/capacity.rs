@@ -69,11 +69,15 @@ impl Capacity {
                     .map_or(f64::INFINITY, |front| f64::from(front.workers) / (front_cpu + front_wait)),
                 "its front workers",
             ),
-            (service.scaling.capacity.unwrap_or(f64::INFINITY), "its `capacity`"),
         ];
-        let (rate, by) = bounds.into_iter().min_by(|one, other| one.0.total_cmp(&other.0))?;
-        let finite = rate.is_finite() && rate > 0.0;
-        finite.then_some(Capacity { rate, by, used: rate * (cpu + front_cpu) + host.background, allotted })
+        let (most, limit) = bounds.into_iter().min_by(|one, other| one.0.total_cmp(&other.0))?;
+        // `capacity` is what an instance carries within the goal; it can be given more.
+        let (rate, by) = match service.scaling.capacity.filter(|capacity| *capacity < most) {
+            Some(capacity) => (capacity, "its `capacity`"),
+            None => (most, limit),
+        };
+        let finite = most.is_finite() && rate > 0.0;
+        finite.then_some(Capacity { rate, by, used: most * (cpu + front_cpu) + host.background, allotted })
     }
 }
 

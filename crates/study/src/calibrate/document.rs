@@ -181,6 +181,9 @@ fn reasons(
     if let Some(ended) = &measured.ended {
         reasons.push(format!("not measured to the end: {ended}"));
     }
+    reasons.extend(
+        measured.generator.iter().map(|generator| format!("the generator may be the limit: {generator}")),
+    );
     let highest = measured.trials.iter().map(|trial| trial.rate).fold(0.0, f64::max);
     for compared in backtest {
         let bound = match compared.what {

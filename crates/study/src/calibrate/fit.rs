@@ -4,7 +4,7 @@ use super::figure::Figure;
 use super::model::{Load, Model, Pool, predict, scaled};
 use super::{Known, Level, Lock};
 use ::measure::Histogram;
-use sim::settings::{Distribution, Server};
+use sim::settings::{Accept, Distribution, Server};
 use std::time::Duration;
 use units::Quantile;
 
@@ -63,7 +63,8 @@ pub enum NoFit {
     /// More throughput than the known threads can give.
     #[error(
         "{measured:.1} responses a second were measured, and {threads} threads with the measured times give at most \
-         {predicted:.1}: the number of threads is too low, or responses came from a cache"
+         {predicted:.1}: the number of threads or processes is too low, the lock is not held during this work, or \
+         responses came from a cache"
     )]
     FasterThanThreads {
         /// Threads of all processes.
@@ -82,20 +83,26 @@ pub enum NoFit {
 pub fn fit(levels: &[Level], known: &Known) -> Result<Fitted, NoFit> {
     let alone = levels.iter().find(|level| level.users == 1).ok_or(NoFit::NobodyAlone)?;
     let rates = levels.iter().map(Level::throughput).collect::<Result<Vec<_>, _>>()?;
-    let place = (0..levels.len()).max_by(|&one, &other| rates[one].value.total_cmp(&rates[other].value));
-    let place = place.ok_or(NoFit::NobodyAlone)?;
+    let highest = rates.iter().map(|rate| rate.value).fold(0.0, f64::max);
+    let near: Vec<usize> = (0..levels.len()).filter(|&at| rates[at].value >= NEAR * highest).collect();
+    // The longest of the levels with about the best throughput: the highest one is so by chance.
+    let longest =
+        near.iter().copied().max_by(|&one, &other| levels[one].seconds().total_cmp(&levels[other].seconds()));
+    let place = longest.ok_or(NoFit::NobodyAlone)?;
     let (full, best) = (&levels[place], rates[place]);
-    let near = |at: &usize| rates[*at].value >= NEAR * best.value;
-    let knee = (0..levels.len()).filter(near).map(|at| levels[at].users).min().unwrap_or(full.users);
+    let users = || near.iter().map(|&at| levels[at].users);
+    let knee = users().min().unwrap_or(full.users);
     let alone_s = alone.mean_time()?;
     let cpu_alone = alone.cpu(known.idle_cores);
     let cpu = full.cpu(known.idle_cores);
     let wait = cpu_alone.map_or(alone_s, |cpu| alone_s.minus(&cpu));
     let busy = cpu.map(|cpu| Figure::new(best.value * cpu.value, best.value * cpu.half_width()));
-    let model = unbounded(alone, cpu.map_or(0.0, |cpu| cpu.value), wait.value.max(0.0), known);
+    let model = unbounded(alone, cpu.map_or(0.0, |cpu| cpu.value.max(0.0)), wait.value.max(0.0), known);
     let mut fitted = Fitted { cpu, alone: alone_s, wait, best, knee, busy, bound: Bound::NotReached, model };
     let most_users = levels.iter().map(|level| level.users).max().unwrap_or(full.users);
-    fitted.find_bound(full.users, most_users, known)?;
+    // With as many users as there are places, a limit cannot be seen.
+    let bound_users = users().max().unwrap_or(full.users);
+    fitted.find_bound(bound_users, most_users, known)?;
     Ok(fitted)
 }
 
@@ -106,10 +113,15 @@ impl Level {
 
     fn throughput(&self) -> Result<Figure, NoFit> {
         let spans = self.spans(|slice| Some((slice.responses as f64, slice.seconds)));
-        Figure::ratio(&spans).ok_or(NoFit::TooShort { users: self.users, found: self.slices.len() })
+        let rate = Figure::ratio(&spans).filter(|rate| rate.value > 0.0);
+        rate.ok_or(NoFit::TooShort { users: self.users, found: self.slices.len() })
     }
 
-    /// The mean response time, by Little's law over the spans: users over throughput.
+    fn seconds(&self) -> f64 {
+        self.slices.iter().map(|slice| slice.seconds).sum()
+    }
+
+    /// The mean response time, with the relative error of the throughput, which is its inverse.
     fn mean_time(&self) -> Result<Figure, NoFit> {
         let rate = self.throughput()?;
         let mean =
@@ -120,7 +132,8 @@ impl Level {
 
     /// The variance of the processor time of a request: what the processor time of spans varies by beyond their number of
     /// requests, a request. The kernel counts it in ticks, which adds some.
-    fn cpu_variance(&self, idle_cores: f64) -> Option<f64> {
+    fn cpu_variance(&self, known: &Known) -> Option<f64> {
+        let idle_cores = known.idle_cores;
         let mean = self.cpu(idle_cores)?.value;
         let (mut squares, mut requests) = (0.0, 0.0);
         for slice in &self.slices {
@@ -129,13 +142,14 @@ impl Level {
             requests += slice.responses as f64;
         }
         let spans = self.slices.len() as f64;
-        Some(((squares * spans / (spans - 1.0) - spans * TICK * TICK / 6.0) / requests).max(0.0))
+        let counting = if known.exact_cpu { 0.0 } else { spans * TICK * TICK / 6.0 };
+        Some(((squares * spans / (spans - 1.0) - counting) / requests).max(0.0))
     }
 
     /// Processor time of a request, without what the service uses when idle.
     fn cpu(&self, idle_cores: f64) -> Option<Figure> {
         let used = |slice: &super::Slice| {
-            Some(((slice.cpu_seconds? - idle_cores * slice.seconds).max(0.0), slice.responses as f64))
+            Some((slice.cpu_seconds? - idle_cores * slice.seconds, slice.responses as f64))
         };
         let spans = self.spans(used);
         (spans.len() == self.slices.len()).then(|| Figure::ratio(&spans))?
@@ -146,13 +160,18 @@ impl Fitted {
     /// Tells what limits the throughput, and puts it into the model.
     fn find_bound(&mut self, users: u32, most_users: u32, known: &Known) -> Result<(), NoFit> {
         let cores = known.cores.unwrap_or(f64::INFINITY);
-        let busy = self.busy.map(|busy| busy.value);
+        let busy = self.busy.map(|busy| busy.value + known.idle_cores);
         let processes = known.processes.unwrap_or(1);
-        let threads = known.threads.map(|threads| threads * processes);
+        let threads = known.threads.map(|threads| threads.saturating_mul(processes));
         let full = |of: f64| busy.is_some_and(|busy| busy >= FULL * of);
         if full(cores) {
             self.bound = Bound::Cores;
-        } else if known.processes.is_some() && known.lock != Some(Lock::Free) && full(f64::from(processes)) {
+        } else if known.processes.is_some()
+            && known.lock != Some(Lock::Free)
+            && full(f64::from(processes))
+            // With more than one core a process, there is no lock that matters.
+            && busy.is_some_and(|busy| busy <= MORE * f64::from(processes))
+        {
             self.model.server.lock = known.lock.unwrap_or(Lock::Held).quantum();
             self.bound = Bound::Processes;
         } else if let Some(threads) = threads {
@@ -235,20 +254,25 @@ impl Fitted {
 
 /// The model without what limits it.
 fn unbounded(alone: &Level, cpu: f64, wait: f64, known: &Known) -> Model {
-    let (cpu, wait) = shapes(alone, cpu, wait, known.idle_cores);
+    let (cpu, wait) = shapes(alone, cpu, wait, known);
     let processes = known.processes.unwrap_or(1);
     let mut server = Server::new(processes, known.threads.unwrap_or(MANY));
     server.lock = known.lock.and_then(Lock::quantum);
-    Model { cpu, wait, cores: known.cores.unwrap_or(f64::from(MANY)), server, pool: None }
+    if known.queue_per_process {
+        server.accept = Accept::PerProcess { bound: u32::MAX };
+    }
+    let cores = known.cores.unwrap_or(f64::from(MANY));
+    Model { cpu, wait, cores, background: known.idle_cores, server, pool: None }
 }
 
 /// Distributions with these means whose sum varies as the response times of a request that is alone. How much of that is
 /// processor time shows in the spans: their processor time varies by what their requests vary.
-fn shapes(alone: &Level, cpu: f64, wait: f64, idle_cores: f64) -> (Distribution, Distribution) {
+fn shapes(alone: &Level, cpu: f64, wait: f64, known: &Known) -> (Distribution, Distribution) {
     let whole = variance(&alone.times);
-    let of_cpu = alone.cpu_variance(idle_cores).unwrap_or(0.0).min(whole);
+    let of_cpu = alone.cpu_variance(known).unwrap_or(0.0).min(whole);
     let wait_distribution = if of_cpu < SMALL * whole {
-        shifted(&alone.times, cpu, wait)
+        let mean = alone.times.mean().map_or(wait, |mean| mean.as_secs_f64());
+        shifted(&alone.times, (mean - wait).max(0.0), wait)
     } else {
         log_normal(wait, whole - of_cpu)
     };
@@ -258,8 +282,8 @@ fn shapes(alone: &Level, cpu: f64, wait: f64, idle_cores: f64) -> (Distribution,
 /// A log-normal distribution of a mean and a variance; a constant where it hardly varies.
 fn log_normal(mean: f64, variance: f64) -> Distribution {
     let (cv, mean) = (variance.max(0.0).sqrt() / mean, Duration::from_secs_f64(mean));
-    if cv.is_finite() && cv > CONSTANT {
-        Distribution::LogNormal { mean, cv }
+    if cv.is_finite() && cv > CONSTANT && mean >= SHORTEST {
+        Distribution::LogNormal { mean, cv: cv.min(WIDEST_CV) }
     } else {
         Distribution::Constant(mean)
     }
@@ -285,8 +309,9 @@ fn shifted(times: &Histogram, constant: f64, mean: f64) -> Distribution {
     let points = SHARES.map(|share| (Duration::from_secs_f64(at(share)), share));
     let shape = Distribution::Empirical(points.into());
     let found = shape.mean().as_secs_f64();
-    if found <= 0.0 {
-        return Distribution::Constant(Duration::from_secs_f64(mean));
+    // Where the constant part is most of the times, what is left of them has another shape.
+    if found <= 0.0 || mean / found > STRETCH {
+        return log_normal(mean, variance(times));
     }
     let points = points.map(|(at, share)| (at.mul_f64(mean / found), share));
     Distribution::Empirical(points.into())
@@ -294,6 +319,14 @@ fn shifted(times: &Histogram, constant: f64, mean: f64) -> Distribution {
 
 /// Where the processor time has less than this share of the variance, the wait has the shape that was measured.
 const SMALL: f64 = 0.2;
+/// A larger coefficient of variation is cut: it rests on a few values.
+const WIDEST_CV: f64 = 3.0;
+/// A shorter mean does not vary.
+const SHORTEST: Duration = Duration::from_micros(1);
+/// A shape is stretched at most this much to have its mean.
+const STRETCH: f64 = 1.5;
+/// More cores than this a process are more than one.
+const MORE: f64 = 1.1;
 /// A smaller coefficient of variation counts as none.
 const CONSTANT: f64 = 0.05;
 /// The shares at which a distribution is kept.

@@ -4,11 +4,11 @@ use super::figure::Figure;
 use super::{Level, Slice};
 use crate::drive::Drive;
 use ::load::{Arrivals, Connecting, Model, Plan, Progress, StartError, Target, Watch};
-use ::measure::Measurement;
-use host::{NoService, Service, Ticks, Usage};
+use ::measure::{Measurement, Reason};
+use host::{NoService, Service, Ticks};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
-use units::Rate;
+use units::{Rate, Timestamp};
 
 /// What is measured, and how.
 pub struct Wanted<'a> {
@@ -43,6 +43,8 @@ pub struct Measured {
     pub memory: Option<[u64; 2]>,
     /// The share of this machine's processor time that was used during the last level, by whatever process.
     pub machine_busy: Option<f64>,
+    /// Where the generator may have been the limit, and why.
+    pub generator: Vec<String>,
     /// Why the rest was not measured.
     pub ended: Option<Failed>,
 }
@@ -116,6 +118,7 @@ pub fn measure(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Measur
         idle_cores: 0.0,
         memory: None,
         machine_busy: None,
+        generator: Vec::new(),
         ended: None,
     };
     let mut procedure = Procedure { wanted, events, measured: nothing };
@@ -159,13 +162,14 @@ impl Procedure<'_> {
         // Of levels with about the same throughput, the one with the fewest users.
         let near = |level: &&Level| level.rate() >= (1.0 - GROWTH) * best.1;
         let best = self.measured.levels.iter().filter(near).map(|level| level.users).min().unwrap_or(best.0);
-        self.measured.levels.retain(|level| level.users != best || level.users == 1);
         if best > 1 {
+            let shorter = self.measured.levels.iter().position(|level| level.users == best);
             self.level(best, length)?;
+            shorter.map(|place| self.measured.levels.remove(place));
         }
         self.measured.levels.sort_by_key(|level| level.users);
         let best = self.throughput_of(best);
-        for share in SHARES {
+        for share in SHARES.into_iter().filter(|_| best > 0.0) {
             self.trial(share * best, 2 * length)?;
         }
         Ok(())
@@ -221,7 +225,7 @@ impl Procedure<'_> {
 
     /// Sends load, and reads what the service used, in equal spans. The first span is left out: connections are opened,
     /// and the service warms up.
-    fn part(&self, model: Model, length: Duration, load: &str) -> Result<Part, Failed> {
+    fn part(&mut self, model: Model, length: Duration, load: &str) -> Result<Part, Failed> {
         let wanted = self.wanted;
         let every = length / SPANS;
         let warm_up = every * WARM_UP;
@@ -236,24 +240,26 @@ impl Procedure<'_> {
         };
         let mut drive = Drive::start(plan, &Watch { every, ..Watch::default() })?;
         let mut slices = Vec::new();
-        let mut last: Option<(Progress, Option<Usage>)> = None;
+        let mut last: Option<(Progress, Option<Duration>)> = None;
         loop {
             let look = drive.look(|_| (wanted.interrupted)().then_some(Failed::Interrupted))?;
-            let usage = wanted.service.map(Service::usage).transpose()?;
-            if look.finished {
+            let cpu = wanted.service.map(Service::cpu).transpose()?;
+            // After its end, the last responses come without new requests.
+            if look.finished || look.now.at > Timestamp::ZERO + warm_up + length + every / 2 {
                 break;
             }
-            if let Some((before, used)) = last.replace((look.now, usage)) {
+            if let Some((before, used)) = last.replace((look.now, cpu)) {
                 let (now, used_now) = last.as_ref().expect("it was put there");
                 let seconds = now.at.since(before.at).as_secs_f64();
-                let cpu =
-                    used_now.zip(used).map(|(now, before)| now.cpu.saturating_sub(before.cpu).as_secs_f64());
+                let cpu_seconds =
+                    used_now.zip(used).map(|(now, before)| now.saturating_sub(before).as_secs_f64());
                 let responses = now.succeeded - before.succeeded;
                 if seconds > 0.0 && look.number > WARM_UP + 1 {
-                    slices.push(Slice { seconds, responses, cpu_seconds: cpu });
+                    slices.push(Slice { seconds, responses, cpu_seconds });
                 }
             }
         }
+        while !drive.look(|_| (wanted.interrupted)().then_some(Failed::Interrupted))?.finished {}
         let measurement = drive.finish()?;
         let (sent, good) = (measurement.accounting.scheduled, measurement.good());
         // Those at the end were cut off.
@@ -261,6 +267,11 @@ impl Procedure<'_> {
         let failed = sent.saturating_sub(good + cut);
         if failed as f64 > FAILED * sent as f64 {
             return Err(Failed::NotGood { load: load.to_owned(), sent, failed });
+        }
+        for reason in &measurement.validity.reasons {
+            if limits_the_generator(reason) {
+                self.measured.generator.push(format!("with {load}, {reason}"));
+            }
         }
         Ok(Part { slices, measurement })
     }
@@ -273,6 +284,15 @@ impl Procedure<'_> {
         let level = self.measured.levels.iter().rev().find(|level| level.users == users);
         level.map_or(0.0, Level::rate)
     }
+}
+
+/// Whether the generator may have limited the throughput, or made response times longer.
+fn limits_the_generator(reason: &Reason) -> bool {
+    use Reason::{GeneratorBusy, HostLag, LoopLag, OutOfResources, Unsent};
+    matches!(
+        reason,
+        GeneratorBusy { .. } | HostLag { .. } | LoopLag { .. } | OutOfResources { .. } | Unsent { .. }
+    )
 }
 
 impl Level {

@@ -17,6 +17,8 @@ pub struct Model {
     pub wait: Distribution,
     /// Cores that it may use.
     pub cores: f64,
+    /// Processor use without requests, in cores.
+    pub background: f64,
     /// The application server.
     pub server: Server,
     /// A pool that requests hold a place of while they wait.
@@ -74,7 +76,7 @@ impl Model {
         let cores = self.cores.ceil().max(1.0) as u32;
         let quota = (self.cores < f64::from(cores))
             .then(|| Quota { cores: self.cores, period: Duration::from_millis(100) });
-        let host = Host { quota, ..Host::new("host", cores) };
+        let host = Host { quota, background: self.background, ..Host::new("host", cores) };
         let traffic = match load {
             Load::Users(users) => Traffic::Closed { users, think: Distribution::ZERO },
             Load::Rate(rate) => Traffic::Open {

@@ -71,7 +71,7 @@ fn service(seed: u64) -> (Model, Known) {
     let wait = Distribution::LogNormal { mean: ms(between(1.0, 60.0)), cv: between(0.3, 1.2) };
     let pool = pooled.then_some(Pool { places });
     let server = Server::new(processes, threads);
-    let model = Model { cpu, wait, cores: f64::from(cores), server, pool };
+    let model = Model { cpu, wait, cores: f64::from(cores), background: 0.0, server, pool };
     let known = Known {
         cores: Some(f64::from(cores)),
         processes: Some(processes),
@@ -163,4 +163,30 @@ fn held_back_trials_are_predicted() {
         println!("{name}: median {median:.3}, worst {worst:.3}");
         assert!(median <= bounds.0 && worst <= bounds.1, "{name}: median {median:.3}, worst {worst:.3}");
     }
+}
+
+/// Eight users on eight places: throughput is the same with more users, by chance less.
+#[test]
+fn a_limit_is_seen_where_the_best_level_has_as_many_users_as_places() {
+    let wait = Distribution::LogNormal { mean: ms(40.0), cv: 0.5 };
+    let cpu = Distribution::Constant(ms(0.5));
+    let truth = Model { cpu, wait, cores: 4.0, background: 0.0, server: Server::new(1, 8), pool: None };
+    for seed in 1..=8 {
+        let levels: Vec<Level> =
+            [1, 2, 4, 8, 16, 32].map(|users| level(&truth, users, 20.0, seed + u64::from(users))).into();
+        let fitted = fit(&levels, &Known { cores: Some(4.0), ..Known::default() }).unwrap();
+        let Bound::Places(places) = fitted.bound else { panic!("seed {seed}: {:?}", fitted.bound) };
+        assert!(holds(places, 8.0), "seed {seed}: {places:?}");
+    }
+}
+
+#[test]
+fn a_service_that_answers_nothing_has_no_model() {
+    let level = Level {
+        users: 1,
+        slices: vec![Slice { seconds: 1.0, responses: 0, cpu_seconds: None }; 8],
+        times: Histogram::default(),
+    };
+    assert!(matches!(fit(&[level], &Known::default()), Err(NoFit::TooShort { users: 1, .. })));
+    assert!(matches!(fit(&[], &Known::default()), Err(NoFit::NobodyAlone)));
 }

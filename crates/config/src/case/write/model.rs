@@ -23,6 +23,8 @@ pub struct Measured<'a> {
     pub cores: Option<f64>,
     /// Places of a shared pool of which a request holds one while it waits.
     pub pool: Option<u32>,
+    /// Processor use without requests, in cores.
+    pub background: f64,
     /// The rate of the traffic, in requests a second: something to begin with.
     pub rate: f64,
     /// The goal.
@@ -38,7 +40,7 @@ pub fn measured(of: &Measured<'_>) -> String {
     let _ = write!(
         text,
         "\ncase: {name}\nabout: {about}\n\ngoal: {goal}\nwarm_up: 1m\nmeasured: 10m\n\n# Half of the best throughput; put \
-         your traffic here.\ntraffic: {{ rate: {rate:.1}/s }}\n",
+         your traffic here.\ntraffic: {{ rate: {rate:.3}/s }}\n",
         name = of.name,
         about = quoted(of.about),
         goal = of.goal,
@@ -68,7 +70,7 @@ pub fn measured(of: &Measured<'_>) -> String {
         }
     }
     let _ = writeln!(text, "    server: {{ {} }}", server(of.server));
-    let _ = writeln!(text, "    hosts: {{ measured: {{ {} }} }}", host(of.cores));
+    let _ = writeln!(text, "    hosts: {{ measured: {{ {} }} }}", host(of.cores, of.background));
     text
 }
 
@@ -85,11 +87,18 @@ fn server(server: &Server) -> String {
     text
 }
 
-fn host(cores: Option<f64>) -> String {
+fn host(cores: Option<f64>, background: f64) -> String {
     // What is not known does not limit.
     let Some(cores) = cores else { return format!("cores: {UNKNOWN}") };
     let whole = cores.ceil().max(1.0);
-    if cores < whole { format!("cores: {whole}, limit: {cores}") } else { format!("cores: {whole}") }
+    let mut text = format!("cores: {whole}");
+    if cores < whole {
+        text += &format!(", limit: {cores}");
+    }
+    if background > 0.0 {
+        text += &format!(", background: {background:.4}");
+    }
+    text
 }
 
 fn half(of: &Distribution) -> Distribution {
@@ -117,13 +126,12 @@ fn times(of: &Distribution) -> String {
             let mut before = None;
             for (at, share) in points.iter() {
                 // Times rise; of equal ones the last has the share.
-                let at = Duration::from_micros(u64::try_from(at.as_micros()).unwrap_or(u64::MAX));
-                if before == Some(at) {
+                if before == Some(*at) {
                     bins.pop();
                 }
                 let share = (share * 1e6).round() / 1e4;
-                bins.push(format!("{{ at_most: {}, share: {share}% }}", span(at)));
-                before = Some(at);
+                bins.push(format!("{{ at_most: {}, share: {share}% }}", span(*at)));
+                before = Some(*at);
             }
             format!("[{}]", bins.join(", "))
         }
@@ -134,13 +142,14 @@ fn span(time: Duration) -> String {
     match time.as_nanos() {
         0 => "0s".to_owned(),
         nanos if nanos % 1_000_000 == 0 => format!("{}ms", nanos / 1_000_000),
-        nanos => format!("{}us", nanos.div_ceil(1_000)),
+        nanos => format!("{nanos}ns"),
     }
 }
 
-/// In double quotes, as JSON has it, which is YAML.
+/// In double quotes, without control characters.
 fn quoted(text: &str) -> String {
-    format!("{text:?}")
+    let plain: String = text.chars().filter(|c| !c.is_control()).collect();
+    format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Cores of a service whose processor use is not known.
@@ -162,6 +171,7 @@ mod tests {
             server,
             cores,
             pool,
+            background: 0.0123,
             rate: 42.25,
             goal: "p(95)<100ms",
         })

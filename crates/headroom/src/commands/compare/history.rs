@@ -88,7 +88,17 @@ fn arguments(line: &str) -> String {
 }
 
 /// Flags that change nothing of the load, with a value.
-const WITH_VALUE: [&str; 7] = ["--ledger", "--seed", "--repeat", "--csv", "--hlog", "--hgrm", "--markdown"];
+const WITH_VALUE: [&str; 9] = [
+    "--ledger",
+    "--seed",
+    "--repeat",
+    "--csv",
+    "--hlog",
+    "--hgrm",
+    "--markdown",
+    "--report",
+    "--remote-write",
+];
 /// The same without a value.
 const ALONE: [&str; 2] = ["--json", "--plain"];
 /// So many of the latest runs of a target are looked at.
@@ -106,6 +116,7 @@ mod tests {
             "/usr/bin/headroom load http://h/ -r 5/s --seed 3 --ledger=x.sqlite --json --repeat 5 -d 20s";
         assert_eq!(arguments(line), "load http://h/ -r 5/s -d 20s");
         assert_eq!(arguments("headroom load http://h/ --ledger"), "load http://h/");
+        assert_eq!(arguments("headroom load http://h/ --report a.html"), "load http://h/");
         assert_eq!(arguments(""), "");
     }
 }
