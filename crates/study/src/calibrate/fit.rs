@@ -184,8 +184,14 @@ impl Fitted {
                 return Err(NoFit::FasterThanThreads { threads, measured, predicted });
             } else {
                 let places = self.places(users, |model, places| model.pool = Some(Pool { places }));
-                self.model.pool = Some(Pool { places: places.value as u32 });
-                self.bound = Bound::Pool(places);
+                // With as many places as threads, the threads are the limit: something between two requests takes time,
+                // such as a new connection.
+                if places.value >= f64::from(threads) {
+                    self.bound = Bound::Threads;
+                } else {
+                    self.model.pool = Some(Pool { places: places.value as u32 });
+                    self.bound = Bound::Pool(places);
+                }
             }
         } else if self.agrees(self.throughput_with(users)) {
             self.bound = Bound::NotReached;
