@@ -17,6 +17,7 @@
 
 mod behavior_file;
 mod build;
+pub mod calibration;
 mod counts;
 pub(crate) mod file;
 mod merge;
@@ -27,6 +28,7 @@ mod schema;
 mod words;
 pub mod write;
 
+pub use calibration::Calibration;
 pub use schema::{schema, schema_text};
 
 use fields::{Place, Problem, Problems, Report};
@@ -48,6 +50,16 @@ pub struct Case {
     pub stages: Vec<Stage>,
     /// The rows that results are compared with.
     pub rows: Vec<Row>,
+    calibration: Option<Calibration>,
+}
+
+impl Case {
+    /// The result of the calibration that it was written from; none for a case that was written by hand. A suspect model
+    /// must not be used to show savings, and its unknown figures cannot be simulated: policies on processor use of a
+    /// model without processor times are refused when the file is read.
+    pub fn calibration(&self) -> Option<&Calibration> {
+        self.calibration.as_ref()
+    }
 }
 
 /// A stage of a case.
@@ -106,11 +118,13 @@ pub fn parse(name: &str, text: &str, base_dir: &Path, given: Given) -> Result<Ca
 fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Option<Case> {
     let (node, table): (Node, CaseTable) = fields::read_tree_and_tables(text, report)?;
     let base = merge::without(&node, &["stages", "published"]);
+    let calibration = calibration::read(&table, report);
     let stages = trees(&base, &table, report);
     let mut built = Vec::new();
     for (name, about, after, aside, tree) in &stages {
         let table = <CaseTable as fields::Read>::read(tree, "", report);
-        let system = table.and_then(|table| build::build(tree, &table, report, base_dir, given));
+        let system =
+            table.and_then(|table| build::build(tree, &table, report, base_dir, given, calibration.as_ref()));
         let Some(system) = system else { continue };
         built.push(Stage {
             name: name.clone(),
@@ -130,6 +144,7 @@ fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Opti
         about: table.about.map_or_else(String::new, |text| text.0),
         stages: (!built.is_empty()).then_some(built)?,
         rows: rows?,
+        calibration,
     })
 }
 
@@ -218,4 +233,4 @@ fn once_each(problems: Vec<Problem>) -> Vec<Problem> {
 
 /// The name of the only stage of a case without stages.
 const ONLY: &str = "now";
-const NOT_CHANGED: [&str; 4] = ["case", "about", "stages", "published"];
+const NOT_CHANGED: [&str; 5] = ["case", "about", "calibration", "stages", "published"];

@@ -266,3 +266,33 @@ fn all_problems_are_told_with_pictures() {
     let drawn: String = problems.iter().map(fields::Problem::monochrome).collect();
     insta::assert_snapshot!(drawn);
 }
+
+/// Policies on processor use of a model without processor times, and the section itself.
+#[test]
+fn calibrations() {
+    let suspect = "traffic: {";
+    let section = |keys: &str| format!("calibration: {{ {keys} }}\ntraffic: {{");
+    let unknown = section("verdict: suspect, unknown: [cpu, cpu, wait]");
+    let keys = [
+        unknown.as_str(),
+        &section("verdict: good"),
+        &section("reasons: [slow]"),
+        &section("verdict: valid, unknown: [cpus]"),
+        &section("verdict: valid, worst: { what: p95_ms, at: 3, predicted: -1, measured: 2 }"),
+    ];
+    let changes = keys.map(|key| (suspect, key));
+    let stage = ("{ services: { web: { scaling: { min: 3 } } } }", "{ calibration: { verdict: valid } }");
+    let told = told(&changes) + &told_of(PODS, &[(suspect, &unknown)]) + &told_of(BASE, &[stage]);
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_model_without_processor_times_scales_on_other_metrics() {
+    let text = BASE
+        .replacen("traffic: {", "calibration: { verdict: suspect, unknown: [cpu] }\ntraffic: {", 1)
+        .replacen("metric: cpu, above: 60%", "metric: latency, above: 200ms", 1)
+        .replacen("metric: cpu, below: 30%", "metric: requests-per-target, below: 100", 1);
+    let case = parsed(&text).unwrap_or_else(|problems| panic!("{problems}"));
+    let found = case.calibration().unwrap();
+    assert!(found.is_suspect() && !found.knows_cpu(), "{found:?}");
+}

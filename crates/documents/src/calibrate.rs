@@ -35,6 +35,10 @@ pub struct Calibration {
     pub levels: Vec<Level>,
     /// Trials that were kept out of the fit, predicted and measured.
     pub backtest: Vec<Compared>,
+    /// The prediction that is furthest off, relative to its bound.
+    pub worst: Option<Compared>,
+    /// Which figures of a case file are unknown, as it names them: `cpu`, `wait`, `throughput`, `cores`, `server`.
+    pub unknown: Vec<&'static str>,
 }
 
 /// Whether a model can be relied on.

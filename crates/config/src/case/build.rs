@@ -12,9 +12,9 @@ mod server;
 mod service;
 mod traffic;
 
-use super::Given;
 use super::file::{CaseTable, PoolTable, QuotasTable};
 use super::prices::Prices;
+use super::{Calibration, Given};
 use control::search::Condition;
 use fields::{At, Count, Names, Place, Report, Span, between, check_name};
 use sim::settings::{Goal, Pool, Quotas, System};
@@ -26,6 +26,8 @@ pub(super) struct Builder<'a> {
     pub(super) report: &'a mut Report,
     pub(super) folder: &'a Path,
     pub(super) given: Given,
+    /// The calibration that the figures come from.
+    calibration: Option<&'a Calibration>,
     /// Names of services and their endpoints, in the order of the file.
     services: Vec<(String, Vec<String>)>,
     pools: Vec<String>,
@@ -80,6 +82,7 @@ pub(super) fn build(
     report: &mut Report,
     folder: &Path,
     given: Given,
+    calibration: Option<&Calibration>,
 ) -> Option<Built> {
     let before = report.problems.len();
     let services = table.services.0.as_ref()?;
@@ -103,6 +106,7 @@ pub(super) fn build(
         report,
         folder,
         given,
+        calibration,
         services: service_names,
         pools,
         warm_up,

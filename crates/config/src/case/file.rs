@@ -13,6 +13,9 @@ tables! {
         case: Needed<At<Text>>,
         /// Description of the case.
         about: Option<Text>,
+        /// The result of the calibration that the model comes from, as `headroom calibrate` writes it. Default: none; the
+        /// figures are from elsewhere.
+        calibration: Option<At<CalibrationTable>>,
         /// The traffic at the first service.
         traffic: Needed<At<TrafficTable>>,
         /// Services by name. Traffic enters at the first.
@@ -45,6 +48,32 @@ tables! {
         stages: Option<At<Vec<At<StageTable>>>>,
         /// Required results, and published results to compare with.
         published: Option<At<Vec<At<RowTable>>>>,
+    }
+
+    /// The result of a calibration.
+    CalibrationTable {
+        /// Whether the model predicted the trials that were kept out of the fit: `valid` or `suspect`. From a suspect
+        /// model, no savings are shown.
+        verdict: At<Text>,
+        /// Why a model is suspect.
+        reasons: Option<Vec<Text>>,
+        /// The prediction that was furthest off.
+        worst: Option<WorstTable>,
+        /// Figures that are not known: `cpu`, `wait`, `throughput`, `cores`, `server`, `start`. Without `cpu`, policies
+        /// on processor use are refused.
+        unknown: Option<Vec<At<Text>>>,
+    }
+
+    /// A prediction of the backtest, and what was measured.
+    WorstTable {
+        /// The figure, such as `p95_ms`.
+        what: At<Text>,
+        /// The rate of the trial.
+        at: At<Frequency>,
+        /// What the model predicted.
+        predicted: At<Number>,
+        /// What was measured.
+        measured: At<Number>,
     }
 
     /// A stage: the stage before it with some changes.

@@ -2,7 +2,7 @@
 
 use super::fidelity::ByMinute;
 use super::versus::Compared;
-use super::{Judged, Simulation, Stage, Verdict, Versus};
+use super::{Calibrated, Judged, Simulation, Stage, Verdict, Versus};
 use serde::Serialize;
 use serde_json::Value as Json;
 use sim::outcome::{Averaged, Quantiles, ServiceOutcome, Totals};
@@ -21,6 +21,10 @@ struct Document<'a> {
     version: &'static str,
     case: &'a str,
     about: &'a str,
+    /// The calibration that the model comes from; null: the figures are from elsewhere.
+    calibration: Option<&'a Calibrated>,
+    /// Whether costs are withheld, as savings from a suspect model.
+    costs_withheld: bool,
     seeds: &'a [u64],
     took_s: f64,
     recorded_s: f64,
@@ -185,6 +189,8 @@ impl<'a> Document<'a> {
             version: status::version(),
             case: &simulated.case,
             about: &simulated.about,
+            calibration: simulated.calibration.as_ref(),
+            costs_withheld: simulated.withholds_costs(),
             seeds: &simulated.seeds,
             took_s: simulated.took.as_secs_f64(),
             recorded_s: simulated.recorded.as_secs_f64(),

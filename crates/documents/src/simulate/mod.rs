@@ -3,6 +3,7 @@
 //! ```text
 //! Simulation (stages with an outcome a seed, verdicts, comparison) → text, JSON, CSV, page
 //!
+//! calibrated    what the calibration of the case says, and what is withheld because of it
 //! verdict       rows beside what came out: met or not
 //! versus        two stages under the same requests
 //! fidelity      how far minute by minute is from request by request
@@ -10,6 +11,7 @@
 //! ```
 
 mod as_json;
+mod calibrated;
 mod csv;
 mod fidelity;
 mod page;
@@ -17,6 +19,7 @@ mod verdict;
 mod versus;
 mod words;
 
+pub use calibrated::Calibrated;
 pub use verdict::{Judged, Verdict};
 pub use versus::Versus;
 
@@ -48,6 +51,8 @@ pub struct Simulated {
     pub case: String,
     /// What it is about; may be empty.
     pub about: String,
+    /// The calibration that the model comes from; none: the figures are from elsewhere.
+    pub calibration: Option<Calibrated>,
     /// Whether a stage of the case, also one that was not run, has more than one service.
     pub several_services: bool,
     /// The stages that were run, in the order of the case.

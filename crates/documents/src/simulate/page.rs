@@ -10,7 +10,8 @@ impl Simulation {
     /// compared.
     pub fn page(&self) -> String {
         let Simulation { simulated, verdicts, versus, .. } = self;
-        let mut sections = charts(&simulated.stages);
+        let mut sections: Vec<Section> = simulated.cautions().into_iter().map(Section::Text).collect();
+        sections.extend(charts(&simulated.stages));
         for (name, table) in tables(simulated) {
             let heading = if name.is_empty() { "Instances, processor use and cost" } else { name };
             sections.push(Section::Heading(heading.to_owned()));

@@ -83,7 +83,8 @@ impl Versus {
     pub fn of(simulated: &Simulated, a: usize, b: usize) -> Option<Versus> {
         let (left, right) = (simulated.of(a)?, simulated.of(b)?);
         let mut rows = Vec::new();
-        for (name, unit, of) in QUANTITIES {
+        let priced = left.prices.is_some() || right.prices.is_some();
+        for (name, unit, of) in QUANTITIES.into_iter().filter(|(_, unit, _)| priced || *unit != Unit::Money) {
             let mut seeds = Vec::new();
             for (left, right) in left.outcomes.iter().zip(&right.outcomes) {
                 let (left, right) = (&left.services.first()?.rows, &right.services.first()?.rows);

@@ -1,5 +1,6 @@
 //! What the terminal says.
 
+use super::calibrated::SUSPECT;
 use super::{Simulated, Simulation, Stage, Verdict};
 use crate::words::paragraph;
 use report::Align::{Left, Right};
@@ -161,6 +162,10 @@ impl Simulation {
         let Simulation { simulated, by_minute, verdicts, versus } = self;
         let about = if simulated.about.is_empty() { String::new() } else { format!(": {}", simulated.about) };
         let mut said = paragraph(&format!("{}{about}", simulated.case), terminal) + "\n";
+        for caution in simulated.cautions() {
+            let text = paragraph(&caution, terminal);
+            said += &(text.replacen(SUSPECT, &terminal.paint(Tone::Bad, SUSPECT), 1) + "\n");
+        }
         for (name, table) in tables(simulated) {
             if !name.is_empty() {
                 said += &paragraph(name, terminal);

@@ -15,6 +15,7 @@ use crate::output::{self, complain, fail, print, tell};
 use crate::output_file;
 use crate::request::{RequestArgs, RequestError};
 use ::load::{Connecting, Servers, Target};
+use config::case::calibration::{self, Unknown, Worst};
 use config::case::write::{Measured as Written, measured as case_text};
 use documents::calibrate::{Calibration, Verdict};
 use host::{ApplicationServer, Layout, NoService, Service};
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use study::calibrate::{Asked, Event, Fitted, Known, Lock, Wanted, backtest, document, fit, measure};
 use thiserror::Error;
+use units::Rate;
 
 /// Measure a service and write a model of it for simulate
 ///
@@ -197,6 +199,7 @@ fn case(args: &Args, found: &Calibration, fitted: &Fitted, known: &Known) -> Str
         name: &args.name,
         about: &format!("calibrated from {} on {}", found.target, found.date),
         notes: &notes,
+        calibration: &mark(found),
         cpu: &fitted.model.cpu,
         wait: &fitted.model.wait,
         server: &fitted.model.server,
@@ -206,6 +209,24 @@ fn case(args: &Args, found: &Calibration, fitted: &Fitted, known: &Known) -> Str
         background: fitted.model.background,
         goal: &format!("p(95)<{:.0}ms", (GOAL * p95_ms).ceil()),
     })
+}
+
+/// What the case file says of its own model.
+fn mark(found: &Calibration) -> config::case::Calibration {
+    config::case::Calibration {
+        verdict: match found.verdict {
+            Verdict::Valid => calibration::Verdict::Valid,
+            Verdict::Suspect => calibration::Verdict::Suspect,
+        },
+        reasons: found.reasons.clone(),
+        worst: found.worst.as_ref().map(|worst| Worst {
+            what: worst.what.to_owned(),
+            at: Rate::per_second_of(worst.rate_per_second),
+            predicted: worst.predicted,
+            measured: worst.measured,
+        }),
+        unknown: Unknown::ALL.into_iter().filter(|figure| found.unknown.contains(&figure.name())).collect(),
+    }
 }
 
 fn plan(args: &Args) -> Result<(Target, Connecting, Option<Service>), UsageError> {

@@ -43,7 +43,33 @@ pub fn document(
         assumptions: assumptions(asked, fitted),
         levels: measured.levels.iter().map(level).collect(),
         backtest: backtest.iter().map(compared).collect(),
+        worst: worst(measured, backtest).map(compared),
+        unknown: unknown(&figures),
         figures,
+    }
+}
+
+/// The unknown figures by the names that a case file has for them.
+fn unknown(figures: &[said::Figure]) -> Vec<&'static str> {
+    let missing = |name: &str| figures.iter().any(|figure| figure.name == name && figure.value.is_none());
+    let names = NAMES.into_iter().filter(|(names, _)| names.iter().any(|name| missing(name)));
+    names.map(|(_, unknown)| unknown).collect()
+}
+
+/// The judged prediction that is furthest off, relative to its bound.
+fn worst<'a>(measured: &Measured, backtest: &'a [Compared]) -> Option<&'a Compared> {
+    let share = |compared: &Compared| Some(compared.off().abs() / bound(measured, compared)?);
+    let shares = backtest.iter().filter_map(|compared| Some((share(compared)?, compared)));
+    shares.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, compared)| compared)
+}
+
+/// How far this prediction may be off; none: it is not judged.
+fn bound(measured: &Measured, compared: &Compared) -> Option<f64> {
+    let highest = measured.trials.iter().map(|trial| trial.rate).fold(0.0, f64::max);
+    match compared.what {
+        What::P95 if compared.rate == highest => Some(P95_OFF),
+        What::Throughput => Some(THROUGHPUT_OFF),
+        _ => None,
     }
 }
 
@@ -184,13 +210,8 @@ fn reasons(
     reasons.extend(
         measured.generator.iter().map(|generator| format!("the generator may be the limit: {generator}")),
     );
-    let highest = measured.trials.iter().map(|trial| trial.rate).fold(0.0, f64::max);
     for compared in backtest {
-        let bound = match compared.what {
-            What::P95 if compared.rate == highest => P95_OFF,
-            What::Throughput => THROUGHPUT_OFF,
-            _ => continue,
-        };
+        let Some(bound) = bound(measured, compared) else { continue };
         if compared.off().is_nan() || compared.off().abs() > bound {
             reasons.push(format!(
                 "{} at {:.1} requests a second is {:+.0} % off, more than {:.0} %",
@@ -290,6 +311,14 @@ fn name(what: What) -> &'static str {
 
 const NO_PROCESS: &str = "no process to look at; --pid or --cgroup names one";
 const TOO_WIDE: &str = "not measured";
+/// Figures of the document, and what a case file calls them.
+const NAMES: [(&[&str], &str); 5] = [
+    (&["processor time"], "cpu"),
+    (&["wait"], "wait"),
+    (&["best throughput"], "throughput"),
+    (&["cores"], "cores"),
+    (&["processes", "threads a process"], "server"),
+];
 /// A prediction of p95 at the highest trial further off makes the model suspect.
 const P95_OFF: f64 = 0.25;
 /// Likewise for throughput, at any trial.

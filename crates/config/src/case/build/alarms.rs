@@ -1,6 +1,7 @@
 //! Alarms and their metrics.
 
 use super::Builder;
+use crate::case::Calibration;
 use crate::case::scaling_file::AlarmTable;
 use control::alarm::{AlarmSettings, Comparison, FewSamples, Missing, Repeat, Windows};
 use control::metric::{MetricId, Statistic};
@@ -98,7 +99,22 @@ impl Builder<'_> {
             let help = suggestion(&at.value.0, known.iter().map(|(name, _)| *name));
             self.report.wrong(&at.place, format!("unknown metric `{}`", at.value.0), "this value", help);
         }
-        found
+        let metric = found?;
+        let of_processors = matches!(metric, Metric::CpuUtilization | Metric::CpuCreditBalance);
+        (!of_processors || self.knows_cpu(&at.place)).then_some(metric)
+    }
+
+    /// Whether the metrics of processors can be simulated; if not, the report gets a problem at this place.
+    pub(super) fn knows_cpu(&mut self, place: &Place) -> bool {
+        let known = self.calibration.is_none_or(Calibration::knows_cpu);
+        if !known {
+            let message =
+                "processor use is unknown: the model was calibrated without processor times".to_owned();
+            let help = "scale on another metric, or calibrate again with --pid or --cgroup; if the processor times of \
+                        this file are from elsewhere, remove `cpu` from `calibration: unknown`";
+            self.report.wrong(place, message, "scales on processor use", help.to_owned());
+        }
+        known
     }
 
     fn statistic(&mut self, at: &At<Text>) -> Option<Statistic> {

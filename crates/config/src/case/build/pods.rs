@@ -20,7 +20,7 @@ impl Builder<'_> {
         let request_path = fields::child(&at.place.path, "request");
         let mut metrics = Vec::new();
         let mut kinds = Vec::new();
-        if let Some(at) = cpu {
+        if let Some(at) = cpu.as_ref().filter(|at| self.knows_cpu(&at.place)) {
             let percent = (at.value.0 * 100.0).round();
             if percent > 100.0 && request.is_none() && !self.report.knows_of(&request_path) {
                 let message = format!("pods never use {percent}% of what they request");

@@ -1,5 +1,6 @@
 //! A measured service as a case file.
 
+use crate::case::Calibration;
 use sim::settings::{Accept, Distribution, Server};
 use std::fmt::Write;
 use std::time::Duration;
@@ -13,6 +14,8 @@ pub struct Measured<'a> {
     pub about: &'a str,
     /// Notes at the top of the file, lines without `#`.
     pub notes: &'a str,
+    /// Whether it can be relied on, and which figures are unknown.
+    pub calibration: &'a Calibration,
     /// Processor time of a request.
     pub cpu: &'a Distribution,
     /// Waiting time of a request.
@@ -39,10 +42,11 @@ pub fn measured(of: &Measured<'_>) -> String {
     }
     let _ = write!(
         text,
-        "\ncase: {name}\nabout: {about}\n\ngoal: {goal}\nwarm_up: 1m\nmeasured: 10m\n\n# Half of the best throughput; put \
-         your traffic here.\ntraffic: {{ rate: {rate:.3}/s }}\n",
+        "\ncase: {name}\nabout: {about}\n\n{calibration}\ngoal: {goal}\nwarm_up: 1m\nmeasured: 10m\n\n# Half of the best \
+         throughput; put your traffic here.\ntraffic: {{ rate: {rate:.3}/s }}\n",
         name = of.name,
         about = quoted(of.about),
+        calibration = calibration(of.calibration),
         goal = of.goal,
         rate = of.rate,
     );
@@ -71,6 +75,28 @@ pub fn measured(of: &Measured<'_>) -> String {
     }
     let _ = writeln!(text, "    server: {{ {} }}", server(of.server));
     let _ = writeln!(text, "    hosts: {{ measured: {{ {} }} }}", host(of.cores, of.background));
+    text
+}
+
+fn calibration(of: &Calibration) -> String {
+    let mut text = format!("calibration:\n  verdict: {}\n", of.verdict.name());
+    if !of.reasons.is_empty() {
+        text += "  reasons:\n";
+    }
+    for reason in &of.reasons {
+        text += &format!("    - {}\n", quoted(reason));
+    }
+    if let Some(worst) = &of.worst {
+        let (what, predicted, measured) = (quoted(&worst.what), worst.predicted, worst.measured);
+        text += &format!(
+            "  worst: {{ what: {what}, at: {}, predicted: {predicted:.4}, measured: {measured:.4} }}\n",
+            worst.at
+        );
+    }
+    if !of.unknown.is_empty() {
+        let names: Vec<&str> = of.unknown.iter().map(|figure| figure.name()).collect();
+        text += &format!("  unknown: [{}]\n", names.join(", "));
+    }
     text
 }
 
@@ -158,6 +184,22 @@ const UNKNOWN: u32 = 1_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::calibration::{Unknown, Verdict, Worst};
+    use units::Rate;
+
+    fn suspect() -> Calibration {
+        Calibration {
+            verdict: Verdict::Suspect,
+            reasons: vec!["p95_ms at 70.1 requests a second is +31 % off, \"more\" than 25 %".to_owned()],
+            worst: Some(Worst {
+                what: "p95_ms".to_owned(),
+                at: Rate::per_second_of(70.1),
+                predicted: 41.5,
+                measured: 31.68,
+            }),
+            unknown: vec![Unknown::Cpu, Unknown::Cores],
+        }
+    }
 
     fn written(server: &Server, pool: Option<u32>, cores: Option<f64>) -> String {
         let points = [(10, 0.0), (10, 0.5), (20, 0.9), (80, 1.0)];
@@ -166,6 +208,7 @@ mod tests {
             name: "shop",
             about: "calibrated from http://127.0.0.1:8000/ \"a: b\"",
             notes: "first\n\nlast",
+            calibration: &suspect(),
             cpu: &Distribution::LogNormal { mean: Duration::from_micros(5_250), cv: 0.31 },
             wait: &Distribution::Empirical(points.into()),
             server,
@@ -195,7 +238,8 @@ mod tests {
                 std::path::Path::new(""),
                 crate::case::Given::default(),
             );
-            assert!(read.is_ok(), "{text}\n{read:?}");
+            let read = read.unwrap_or_else(|problems| panic!("{text}\n{problems:?}"));
+            assert_eq!(read.calibration(), Some(&suspect()), "{text}");
         }
     }
 }

@@ -3,8 +3,9 @@
 //! Each run is done by one thread alone, so the same bytes come out whatever the number of cores.
 
 use config::case::Case;
+use config::case::calibration::{Calibration, Verdict};
 use control::search::Condition;
-use documents::simulate::{Simulated, Stage};
+use documents::simulate::{Calibrated, Simulated, Stage};
 use sim::minutes::{Curves, Ladder, Minutes, work};
 use sim::settings::{Goal, Service, System};
 use sim::{Fidelity, Requests};
@@ -89,14 +90,27 @@ pub fn drive(case: &Case, chosen: &[usize], seeds: &[u64], how: How) -> Simulate
         }
     };
     let stages = chosen.iter().zip(fidelities).map(stage).collect();
-    Simulated {
+    let simulated = Simulated {
         case: case.name.clone(),
         about: case.about.clone(),
+        calibration: case.calibration().map(calibrated),
         several_services: case.stages.iter().any(|stage| stage.system.services.len() > 1),
         stages,
         seeds: seeds.to_vec(),
         took: began.elapsed() - recording,
         recorded: recording,
+    };
+    simulated.withheld()
+}
+
+fn calibrated(of: &Calibration) -> Calibrated {
+    Calibrated {
+        verdict: match of.verdict {
+            Verdict::Valid => documents::calibrate::Verdict::Valid,
+            Verdict::Suspect => documents::calibrate::Verdict::Suspect,
+        },
+        reasons: of.reasons.clone(),
+        unknown: of.unknown.iter().map(|figure| figure.name()).collect(),
     }
 }
 

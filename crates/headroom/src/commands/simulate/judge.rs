@@ -3,6 +3,7 @@
 use config::case::Case;
 use config::case::row::{Judged as Found, Row};
 use documents::simulate::{Judged, Simulated, Verdict};
+use units::Unit;
 
 /// All rows of the case.
 pub fn verdicts(case: &Case, simulated: &Simulated) -> Vec<Verdict> {
@@ -22,6 +23,9 @@ fn judged(case: &Case, row: &Row, simulated: &Simulated) -> Vec<Judged> {
     }
     let of_seed = |seed: usize| {
         let Found { met, values, found } = row.judge(&|reference| {
+            if simulated.withholds_costs() && reference.measure.unit() == Unit::Money {
+                return None;
+            }
             let outcome = simulated.of(reference.stage)?.outcomes.get(seed)?;
             reference.value(&case.stages[reference.stage], outcome)
         });

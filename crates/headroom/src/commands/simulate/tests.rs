@@ -194,3 +194,43 @@ fn minutes_are_recorded_only_where_that_is_faster() {
     let value = judged(&case, forced).json(false);
     assert_eq!(value["stages"][0]["fidelity"], "minute");
 }
+
+/// The tiny case with a calibration.
+fn calibrated(section: &str) -> Case {
+    let text = TINY.replacen("traffic:", &format!("calibration: {section}\ntraffic:"), 1);
+    parse("tiny.yaml", &text, Path::new(""), Given::default()).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn a_suspect_model_shows_no_costs_of_several_stages() {
+    let case = calibrated("{ verdict: suspect, reasons: [p95 is 31 % off] }");
+    let simulated = run(&case, &[0, 1], &[1], 2);
+    let versus = Versus::of(&simulated, 0, 1);
+    let verdicts = verdicts(&case, &simulated);
+    let simulation = Simulation { simulated, by_minute: None, verdicts, versus };
+    assert_eq!(words_of(&simulation)[1], "unknown", "cost");
+    for said in [simulation.text(true, Terminal::of_width(400)), simulation.page()] {
+        assert!(said.contains("The model is suspect") && said.contains("p95 is 31 % off"), "{said}");
+        assert!(said.contains("Costs are withheld"), "{said}");
+        assert!(!said.contains('$') && !said.contains("cost an hour"), "{said}");
+    }
+    let json = simulation.json(true);
+    assert_eq!((&json["calibration"]["verdict"], &json["costs_withheld"]), (&"suspect".into(), &true.into()));
+    assert!(json["stages"][1]["runs"][0]["services"][0]["cost_usd"].is_null(), "{json:#}");
+    let mut csv = Vec::new();
+    simulation.csv(&mut csv).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    assert!(csv.lines().skip(1).all(|line| line.contains(",0.000000,")), "{csv}");
+}
+
+#[test]
+fn a_model_without_processor_times_has_no_processor_use() {
+    let case = calibrated("{ verdict: valid, unknown: [cpu, server] }");
+    let simulation = judged(&case, run(&case, &[0, 1], &[1], 2));
+    let said = simulation.text(false, Terminal::of_width(400));
+    assert!(said.contains("Processor use is unknown") && said.contains("unknown: server."), "{said}");
+    assert!(!said.contains("suspect") && said.contains('$'), "{said}");
+    let json = simulation.json(false);
+    let cpu = &json["stages"][0]["runs"][0]["services"][0]["cpu"];
+    assert!(["average", "maximum", "true"].into_iter().all(|name| cpu[name].is_null()), "{cpu:#}");
+}
