@@ -4,7 +4,7 @@
 //! Ids are used again after a while, and start times are counted from the boot. Together they name one process of one
 //! machine, so that a later process can ask whether it is still there.
 
-use crate::processes::started;
+use crate::stat::Stat;
 use crate::text::read;
 use std::fmt;
 use std::str::FromStr;
@@ -34,10 +34,8 @@ impl ProcessIdentity {
     /// The process that has this id now.
     fn of(id: u32) -> Option<Self> {
         let boot = read("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
-        let stat = read(format!("/proc/{id}/stat"))?;
-        // One that has ended and that its parent has not asked about.
-        let is_zombie = stat.rsplit_once(')')?.1.trim_start().starts_with('Z');
-        Some(ProcessIdentity { boot, id, started: started(&stat)? }).filter(|_| !is_zombie)
+        let stat = Stat::of(id).filter(|stat| !stat.ended)?;
+        Some(ProcessIdentity { boot, id, started: stat.started })
     }
 }
 

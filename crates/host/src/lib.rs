@@ -24,6 +24,7 @@ mod processes;
 mod processor;
 mod service;
 mod sockets;
+mod stat;
 mod text;
 
 pub use address::is_public;

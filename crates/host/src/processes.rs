@@ -1,7 +1,7 @@
 //! The processes that keep this machine busy.
 
-use crate::processor::{own_ticks, time_of};
-use crate::text::read;
+use crate::processor::time_of;
+use crate::stat::Stat;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -37,9 +37,7 @@ pub struct BusyProcess {
 impl Processes {
     /// The processes now; none if `/proc` cannot be read.
     pub fn now() -> Self {
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let all = ids.filter_map(|id| Some((id, of_stat(&read(format!("/proc/{id}/stat"))?)?))).collect();
+        let all = Stat::all().into_iter().map(|(id, stat)| (id, Process::new(stat))).collect();
         Processes { at: Instant::now(), all }
     }
 
@@ -69,21 +67,12 @@ impl fmt::Display for BusyProcess {
     }
 }
 
-/// The name is in brackets and may contain blanks and brackets.
-fn of_stat(stat: &str) -> Option<Process> {
-    let (before, _) = stat.rsplit_once(')')?;
-    let (_, name) = before.split_once('(')?;
-    Some(Process { name: name.to_owned(), started: started(stat)?, used: time_of(own_ticks(stat)?) })
+impl Process {
+    fn new(stat: Stat) -> Self {
+        Process { name: stat.name, started: stat.started, used: time_of(stat.own) }
+    }
 }
 
-/// When a process was started, in clock ticks since the boot, from the text of `/proc/PID/stat`.
-pub(crate) fn started(stat: &str) -> Option<u64> {
-    let (_, after) = stat.rsplit_once(')')?;
-    after.split_whitespace().nth(STARTED)?.parse().ok()
-}
-
-/// The place of the start time among the fields after the name: it is the 22nd of `/proc/PID/stat`.
-const STARTED: usize = 19;
 /// A tenth of a core.
 const WORTH_NAMING: f64 = 0.1;
 
@@ -95,8 +84,8 @@ mod tests {
     fn a_name_may_hold_brackets() {
         let stat = "42 (a (b) c) S 1 42 42 0 -1 4194304 100 0 0 0 250 50 0 0 20 0 1 0 100 1000 10";
         let expected = Process { name: "a (b) c".to_owned(), started: 100, used: Duration::from_secs(3) };
-        assert_eq!(of_stat(stat), Some(expected));
-        assert_eq!(of_stat("42 nothing"), None);
+        assert_eq!(Stat::parse(stat).map(Process::new), Some(expected));
+        assert_eq!(Stat::parse("42 nothing"), None);
     }
 
     #[test]

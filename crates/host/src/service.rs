@@ -9,6 +9,7 @@
 //! Formats: proc(5); the kernel's `admin-guide/cgroup-v2.rst`, `admin-guide/cgroup-v1/cpuacct.rst`.
 
 use crate::processor::{time_of, usable_cores_of};
+use crate::stat::Stat;
 use crate::text::{field, number_after, read, read_number};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -80,8 +81,7 @@ impl Service {
     /// # Errors
     /// Where there is no such process.
     pub fn of_process(id: u32) -> Result<Self, NoService> {
-        let stat = read(format!("/proc/{id}/stat")).and_then(|stat| Stat::parse(&stat));
-        let started = stat.ok_or(NoService::NoProcess(id))?.started;
+        let started = Stat::of(id).ok_or(NoService::NoProcess(id))?.started;
         Ok(Service(Kind::Tree { root: id, started }))
     }
 
@@ -103,7 +103,7 @@ impl Service {
     /// Where it has ended.
     pub fn cpu(&self) -> Result<Duration, NoService> {
         match &self.0 {
-            Kind::Tree { .. } => Ok(time_of(self.ids()?.values().map(|stat| stat.ticks).sum())),
+            Kind::Tree { .. } => Ok(cpu_of(&self.ids()?)),
             Kind::Group(folder) => group_cpu(folder).ok_or_else(|| NoService::Empty(folder.clone())),
         }
     }
@@ -121,7 +121,7 @@ impl Service {
         let ids = self.ids()?;
         let memory = ids.keys().map(|&id| memory_of(id).get()).sum();
         let cpu = match &self.0 {
-            Kind::Tree { .. } => time_of(ids.values().map(|stat| stat.ticks).sum()),
+            Kind::Tree { .. } => cpu_of(&ids),
             Kind::Group(folder) => group_cpu(folder).ok_or_else(|| NoService::Empty(folder.clone()))?,
         };
         Ok(Usage { cpu, memory: Bytes::new(memory), processes: u32::try_from(ids.len()).unwrap_or(u32::MAX) })
@@ -151,75 +151,43 @@ impl Service {
     fn ids(&self) -> Result<BTreeMap<u32, Stat>, NoService> {
         match &self.0 {
             &Kind::Tree { root, started } => {
-                let all = all_processes();
-                if all.get(&root).is_none_or(|stat| stat.started != started || stat.dead) {
+                let all = Stat::all();
+                if all.get(&root).is_none_or(|stat| stat.started != started || stat.ended) {
                     return Err(NoService::Ended(root));
                 }
-                Ok(tree(root, &all))
+                Ok(tree(root, all))
             }
             Kind::Group(folder) => {
                 let members = members(folder);
                 if members.is_empty() {
                     return Err(NoService::Empty(folder.clone()));
                 }
-                let stat = |id: u32| Some((id, Stat::parse(&read(format!("/proc/{id}/stat"))?)?));
-                Ok(members.into_iter().filter_map(stat).collect())
+                Ok(members.into_iter().filter_map(|id| Some((id, Stat::of(id)?))).collect())
             }
         }
     }
 }
 
-/// The fields of `/proc/PID/stat` that matter here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stat {
-    parent: u32,
-    /// User and system time, its own and that of children that ended and were waited for.
-    ticks: u64,
-    started: u64,
-    /// A zombie, or about to be one.
-    dead: bool,
-}
-
-impl Stat {
-    /// The name is in brackets and may hold blanks and brackets; fields are counted after the last one.
-    fn parse(stat: &str) -> Option<Self> {
-        let (_, after) = stat.rsplit_once(')')?;
-        let fields: Vec<&str> = after.split_whitespace().collect();
-        let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
-        let ticks = (USER_TIME..USER_TIME + 4).map(number).sum::<Option<u64>>()?;
-        let parent = u32::try_from(number(PARENT)?).ok()?;
-        Some(Stat { parent, ticks, started: number(STARTED)?, dead: matches!(fields[0], "Z" | "X") })
-    }
-}
-
-/// Places after the name; proc(5) counts from 1 at the id.
-const PARENT: usize = 1;
-/// User time, system time, and those of children that were waited for.
-const USER_TIME: usize = 11;
-const STARTED: usize = 19;
-
-fn all_processes() -> BTreeMap<u32, Stat> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    ids.filter_map(|id| Some((id, Stat::parse(&read(format!("/proc/{id}/stat"))?)?))).collect()
-}
-
 /// A process and its descendants. Zombies have used time too.
-fn tree(root: u32, all: &BTreeMap<u32, Stat>) -> BTreeMap<u32, Stat> {
+fn tree(root: u32, mut all: BTreeMap<u32, Stat>) -> BTreeMap<u32, Stat> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for (&id, stat) in all {
+    for (&id, stat) in &all {
         children.entry(stat.parent).or_default().push(id);
     }
     let mut found = BTreeMap::new();
     let mut ahead = vec![root];
     while let Some(id) = ahead.pop() {
-        let Some(&stat) = all.get(&id) else { continue };
         // The kernel's parents have no cycles; a table that was read while processes came and went may.
-        if found.insert(id, stat).is_none() {
-            ahead.extend(children.get(&id).into_iter().flatten());
-        }
+        let Some(stat) = all.remove(&id) else { continue };
+        ahead.extend(children.get(&id).into_iter().flatten());
+        found.insert(id, stat);
     }
     found
+}
+
+/// Processor time of these processes and of their children that ended.
+fn cpu_of(processes: &BTreeMap<u32, Stat>) -> Duration {
+    time_of(processes.values().map(|stat| stat.own.saturating_add(stat.children)).sum())
 }
 
 /// Processor time of a group and of those below it.
@@ -295,20 +263,19 @@ mod tests {
     #[test]
     fn adds_the_time_of_children_that_ended() {
         let stat = "42 (a (b) c) S 7 42 42 0 -1 4194304 100 0 0 0 250 50 30 4 20 0 1 0 100 1000 10";
-        let expected = Stat { parent: 7, ticks: 334, started: 100, dead: false };
-        assert_eq!(Stat::parse(stat), Some(expected));
-        assert!(Stat::parse(&stat.replace(") S", ") Z")).unwrap().dead);
-        assert_eq!(Stat::parse("42 (x) S 7"), None);
+        let parsed = Stat::parse(stat).unwrap();
+        assert_eq!(cpu_of(&BTreeMap::from([(42, parsed)])), Duration::from_millis(3_340));
     }
 
     #[test]
     fn a_tree_has_all_descendants_and_no_others() {
-        let stat = |parent| Stat { parent, ticks: 1, started: 1, dead: false };
+        let stat =
+            |parent| Stat { name: String::new(), ended: false, parent, own: 1, children: 0, started: 1 };
         let all = BTreeMap::from([(1, stat(0)), (5, stat(1)), (6, stat(5)), (7, stat(6)), (8, stat(1))]);
-        assert_eq!(tree(5, &all).into_keys().collect::<Vec<_>>(), [5, 6, 7]);
+        assert_eq!(tree(5, all).into_keys().collect::<Vec<_>>(), [5, 6, 7]);
         // Read while ids were reused.
         let cycle = BTreeMap::from([(5, stat(6)), (6, stat(5))]);
-        assert_eq!(tree(5, &cycle).len(), 2);
+        assert_eq!(tree(5, cycle).len(), 2);
     }
 
     #[test]
