@@ -68,4 +68,25 @@ impl Distribution {
             }
         }
     }
+
+    /// These times, multiplied by a factor of at least 0: the mean changes, the shape stays.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        let times = |time: &Duration| time.mul_f64(factor);
+        match self {
+            Distribution::Constant(time) => Distribution::Constant(times(time)),
+            Distribution::Exponential { mean } => Distribution::Exponential { mean: times(mean) },
+            Distribution::LogNormal { mean, cv } => Distribution::LogNormal { mean: times(mean), cv: *cv },
+            Distribution::Erlang { shape, mean } => Distribution::Erlang { shape: *shape, mean: times(mean) },
+            Distribution::HyperExponential { mean, cv } => {
+                Distribution::HyperExponential { mean: times(mean), cv: *cv }
+            }
+            Distribution::Uniform { least, most } => {
+                Distribution::Uniform { least: times(least), most: times(most) }
+            }
+            Distribution::Empirical(points) => {
+                Distribution::Empirical(points.iter().map(|(time, share)| (times(time), *share)).collect())
+            }
+        }
+    }
 }

@@ -8,7 +8,7 @@
 use super::figure::Figure;
 use super::fit::Fitted;
 use super::measure::Trial;
-use super::model::{Load, Model, predict, scaled};
+use super::model::{Load, Model, predict};
 use stats::Rng;
 use units::Quantile;
 
@@ -100,11 +100,7 @@ fn drawn(fitted: &Fitted, rng: &mut Rng) -> Model {
     };
     let cpu = fitted.cpu.map_or(1.0, &mut factor);
     let wait = factor(fitted.wait);
-    Model {
-        cpu: scaled(&fitted.model.cpu, cpu),
-        wait: scaled(&fitted.model.wait, wait),
-        ..fitted.model.clone()
-    }
+    Model { cpu: fitted.model.cpu.scaled(cpu), wait: fitted.model.wait.scaled(wait), ..fitted.model.clone() }
 }
 
 /// Simulations of a trial.

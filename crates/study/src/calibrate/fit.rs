@@ -1,7 +1,7 @@
 //! From measured levels to a model.
 
 use super::figure::Figure;
-use super::model::{Load, Model, Pool, predict, scaled};
+use super::model::{Load, Model, Pool, predict};
 use super::{Known, Level, Lock};
 use ::measure::Histogram;
 use sim::settings::{Accept, Distribution, Server};
@@ -244,7 +244,7 @@ impl Fitted {
         let (mut low, mut high) = (self.wait.low / self.wait.value, self.wait.high / self.wait.value);
         for _ in 0..HALVINGS {
             let middle = low.midpoint(high).max(0.0);
-            self.model.wait = scaled(&full, middle);
+            self.model.wait = full.scaled(middle);
             if self.throughput_with(users) > self.best.value { low = middle } else { high = middle }
         }
     }

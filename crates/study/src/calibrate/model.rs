@@ -54,19 +54,15 @@ pub struct Predicted {
 
 impl Model {
     pub(super) fn system(&self, load: Load, seed: u64) -> System {
-        let half = |cpu: &Distribution| Step::Work {
-            cpu: scaled(cpu, 0.5),
-            wait: Distribution::ZERO,
-            bursts: 1,
-            incidents: None,
-        };
         let steps = match self.pool {
             Some(_) => {
-                vec![
-                    half(&self.cpu),
-                    Step::Hold { pool: PoolId(0), time: self.wait.clone() },
-                    half(&self.cpu),
-                ]
+                let half = Step::Work {
+                    cpu: self.cpu.scaled(0.5),
+                    wait: Distribution::ZERO,
+                    bursts: 1,
+                    incidents: None,
+                };
+                vec![half.clone(), Step::Hold { pool: PoolId(0), time: self.wait.clone() }, half]
             }
             None => {
                 let (cpu, wait) = (self.cpu.clone(), self.wait.clone());
@@ -115,24 +111,5 @@ pub fn predict(model: &Model, load: Load, seconds: f64, seed: u64) -> Predicted 
         per_second: window.answered as f64 / seconds,
         times: window.balancer,
         cores: plant.take_cpu(instance) / seconds,
-    }
-}
-
-/// The same distribution with another mean.
-pub(super) fn scaled(of: &Distribution, factor: f64) -> Distribution {
-    match of {
-        Distribution::Constant(time) => Distribution::Constant(time.mul_f64(factor)),
-        Distribution::Exponential { mean } => Distribution::Exponential { mean: mean.mul_f64(factor) },
-        &Distribution::LogNormal { mean, cv } => Distribution::LogNormal { mean: mean.mul_f64(factor), cv },
-        &Distribution::Erlang { shape, mean } => Distribution::Erlang { shape, mean: mean.mul_f64(factor) },
-        &Distribution::HyperExponential { mean, cv } => {
-            Distribution::HyperExponential { mean: mean.mul_f64(factor), cv }
-        }
-        &Distribution::Uniform { least, most } => {
-            Distribution::Uniform { least: least.mul_f64(factor), most: most.mul_f64(factor) }
-        }
-        Distribution::Empirical(points) => {
-            Distribution::Empirical(points.iter().map(|&(at, share)| (at.mul_f64(factor), share)).collect())
-        }
     }
 }

@@ -56,7 +56,7 @@ pub fn measured(of: &Measured<'_>) -> String {
     let _ = write!(text, "\nservices:\n  {}:\n    endpoints:\n      all:\n", of.name);
     match of.pool {
         Some(_) => {
-            let half = times(&half(of.cpu));
+            let half = times(&of.cpu.scaled(0.5));
             let wait = times(of.wait);
             let _ = write!(
                 text,
@@ -125,17 +125,6 @@ fn host(cores: Option<f64>, background: f64) -> String {
         text += &format!(", background: {background:.4}");
     }
     text
-}
-
-fn half(of: &Distribution) -> Distribution {
-    let half = |time: &Duration| *time / 2;
-    match of {
-        Distribution::LogNormal { mean, cv } => Distribution::LogNormal { mean: half(mean), cv: *cv },
-        Distribution::Empirical(points) => {
-            Distribution::Empirical(points.iter().map(|(at, share)| (half(at), *share)).collect())
-        }
-        other => Distribution::Constant(half(&other.mean())),
-    }
 }
 
 /// A distribution as case files write it.
