@@ -78,9 +78,10 @@ pub(crate) struct Recorder {
     /// Dispatch delays of the same requests.
     recent_dispatch: Histogram,
     recent_good: u64,
-    /// Responses with a status from 200 to 399, and how many of them were within each of the bounds.
+    /// Responses with a status from 200 to 399.
     succeeded: u64,
     bounds: Vec<Duration>,
+    /// Responses except shed ones within each of the bounds.
     within: Vec<u64>,
     /// How late the loop handled each due arrival.
     pub(crate) lag: Histogram,
@@ -192,9 +193,6 @@ impl Recorder {
         let good = (200..300).contains(&status) && response <= self.good_within;
         if SUCCEEDED.contains(&status) {
             self.succeeded += 1;
-            for (within, &bound) in self.within.iter_mut().zip(&self.bounds) {
-                *within += u64::from(response < bound);
-            }
         }
         self.so_far.enter(fate);
         let second = self.second(times.intended);
@@ -221,6 +219,9 @@ impl Recorder {
             part.dispatch.record(delay);
             self.recent.record(response);
             self.recent_dispatch.record(delay);
+            for (within, &bound) in self.within.iter_mut().zip(&self.bounds) {
+                *within += u64::from(response < bound);
+            }
         }
         self.time(index, times.intended, Outcome::of_status(status), response);
     }
@@ -296,7 +297,7 @@ impl Recorder {
         self.so_far
     }
 
-    /// Responses with a status from 200 to 399, and how many of them were within each bound.
+    /// Responses with a status from 200 to 399; and of all but shed ones, how many were within each bound.
     pub(crate) fn succeeded(&self) -> (u64, &[u64]) {
         (self.succeeded, &self.within)
     }

@@ -66,7 +66,7 @@ pub struct Progress {
     pub longest_stall: Duration,
     /// Responses with a status from 200 to 399.
     pub succeeded: u64,
-    /// How many of them were within each of the [`Watch::bounds`].
+    /// How many responses, shed ones excepted, were within each of the [`Watch::bounds`].
     pub within: Vec<u64>,
     /// Requests without an end that are older than each of the bounds.
     pub overdue: Vec<u64>,

@@ -4,6 +4,9 @@
 //! `p(95)<100ms` is the same as "at most 5 % of the responses take 100 ms or longer". In this form, conditions of both
 //! kinds are counted, budgeted and compared in the same way, and a count of misses is exact, unlike a quantile read
 //! from a histogram.
+//!
+//! A condition on response time counts responses except shed ones (429 and 503), and requests without a response in
+//! time; a condition on failures counts all arrivals. A run's thresholds mean the same.
 
 mod parse;
 
@@ -24,7 +27,7 @@ pub enum Condition {
         /// The bound, above zero.
         below: Duration,
     },
-    /// The share of failed requests lies below this.
+    /// The share of arrivals without a response with a status from 200 to 399 lies below this. Unsent ones have none.
     Failed {
         /// The bound, above 0 and below 1.
         below: Ratio,

@@ -33,9 +33,10 @@ pub struct Progress {
     pub elapsed: Duration,
     /// Arrivals whose intended start has passed.
     pub scheduled: u64,
-    /// Requests that ended and met the condition, for each condition of the goal.
+    /// Requests that ended and met the condition, for each condition of the goal: see [`Condition`] for those that
+    /// count.
     pub held: [u64; CONDITIONS_MAX],
-    /// Requests that ended and missed the condition. Unsent ones miss every condition.
+    /// Requests that ended and missed the condition.
     pub missed: [u64; CONDITIONS_MAX],
     /// Requests that have not ended and are already older than the condition's bound.
     pub overdue: [u64; CONDITIONS_MAX],
@@ -272,7 +273,9 @@ impl Judge {
             return Verdict::Good(Good::ClearlyFine(share));
         }
         let longest = self.goal.longest_bound().unwrap_or(Duration::ZERO);
-        let all_known = share.of >= self.scheduled;
+        // Shed requests say nothing about response times, but they have ended.
+        let known = self.misses().map(|(.., of)| of).max().unwrap_or(0);
+        let all_known = known >= self.scheduled;
         if self.elapsed < self.length || (!all_known && self.elapsed < self.length + longest) {
             return Verdict::Undecided;
         }

@@ -1,8 +1,4 @@
 //! What limited a search: response time, failures, both, or nothing up to the highest rate that could be sent.
-//!
-//! ## Why the conditions' own counts are not enough
-//! A failed request also misses the bound on response time, so failures alone exhaust the budget of every condition on
-//! response time. Here a miss of response time is a request that was too late and did not fail.
 
 use super::found::{Found, TrialOutcome};
 use super::goal::Condition;
@@ -25,7 +21,7 @@ pub enum LimitedBy {
 /// Which kinds of misses of one trial exceeded what the goal allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Missed {
-    /// Too many were late without having failed.
+    /// Too many responses were late, or did not come in time at all.
     pub response_time: bool,
     /// Too many failed.
     pub failures: bool,
@@ -33,25 +29,13 @@ pub struct Missed {
 
 impl Missed {
     /// From each condition, its misses and the number of requests.
-    pub fn of(shares: impl Iterator<Item = (Condition, u64, u64)> + Clone, growing: bool) -> Self {
-        let failed = shares
-            .clone()
-            .filter(|(condition, ..)| matches!(condition, Condition::Failed { .. }))
-            .map(|(_, missed, _)| missed)
-            .max()
-            .unwrap_or(0);
+    pub fn of(shares: impl Iterator<Item = (Condition, u64, u64)>, growing: bool) -> Self {
         let mut found = Missed { response_time: growing, failures: false };
         for (condition, missed, of) in shares {
-            let beyond = |missed: u64| missed as f64 > condition.allowed() * of as f64;
+            let beyond = missed as f64 > condition.allowed() * of as f64;
             match condition {
-                Condition::Failed { .. } => found.failures |= beyond(missed),
-                Condition::ResponseTime { .. } => {
-                    found.response_time |= beyond(missed.saturating_sub(failed));
-                    // Neither kind alone, but the sum of both.
-                    if beyond(missed) && !beyond(failed) && !found.response_time {
-                        found = Missed { response_time: true, failures: failed > 0 || found.failures };
-                    }
-                }
+                Condition::Failed { .. } => found.failures |= beyond,
+                Condition::ResponseTime { .. } => found.response_time |= beyond,
             }
         }
         found
@@ -151,25 +135,25 @@ mod tests {
         "failed<1%".parse().unwrap()
     }
 
-    /// The misses of a hundred requests of which this many were late and this many failed.
-    fn missed(late: u64, failures: u64) -> Missed {
-        let shares = [(time(), late + failures, 100), (failed(), failures, 100)];
+    /// The misses of a hundred requests of which this many were late and this many were shed.
+    fn missed(late: u64, shed: u64) -> Missed {
+        let shares = [(time(), late, 100 - shed), (failed(), shed, 100)];
         Missed::of(shares.into_iter(), false)
     }
 
     #[test]
-    fn failures_are_not_taken_for_late_answers() {
-        for (late, failures, expected) in [
+    fn each_kind_of_miss_has_its_own_bound() {
+        for (late, shed, expected) in [
             (0, 30, (false, true)),
             (6, 0, (true, false)),
             (6, 2, (true, true)),
             (5, 2, (true, true)),
-            (5, 1, (true, true)),
+            (5, 0, (false, false)),
             (3, 2, (false, true)),
             (0, 0, (false, false)),
         ] {
-            let found = missed(late, failures);
-            assert_eq!((found.response_time, found.failures), expected, "{late} {failures}");
+            let found = missed(late, shed);
+            assert_eq!((found.response_time, found.failures), expected, "{late} {shed}");
         }
         let growing = Missed::of([(time(), 0, 100)].into_iter(), true);
         assert_eq!(growing, Missed { response_time: true, failures: false });

@@ -49,7 +49,8 @@ pub fn run(mut arriving: impl Iterator<Item = Request>, goal: &Goal, trial: Tria
     }
 }
 
-/// Adds a request to the looks in which it ends, and meets or misses each condition.
+/// Adds a request to the looks in which it ends, and meets or misses each condition. Those that fail in time were shed
+/// and say nothing about response times.
 fn note(bins: &mut [Bin], look_s: f64, goal: &Goal, request: &Request) {
     let response_s = request.done_s - request.arrived_s;
     let at = |second: f64| (second / look_s) as usize;
@@ -62,7 +63,9 @@ fn note(bins: &mut [Bin], look_s: f64, goal: &Goal, request: &Request) {
             Condition::ResponseTime { below, .. } if response_s >= below.as_secs_f64() => {
                 (true, request.arrived_s + below.as_secs_f64())
             }
-            Condition::ResponseTime { .. } | Condition::Failed { .. } => (request.failed, request.done_s),
+            Condition::ResponseTime { .. } if request.failed => continue,
+            Condition::ResponseTime { .. } => (false, request.done_s),
+            Condition::Failed { .. } => (request.failed, request.done_s),
         };
         if let Some(bin) = bins.get_mut(at(known_s)) {
             let count = if missed { &mut bin.missed } else { &mut bin.held };

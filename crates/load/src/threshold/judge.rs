@@ -106,7 +106,8 @@ fn observe(threshold: &Threshold, measured: &Measurement) -> (Observed, Option<F
         Metric::IterationTime => of_times(&measured.iterations.time, measured.elapsed),
         Metric::Failed => {
             let requests = requests();
-            (share(requests.ended().saturating_sub(requests.succeeded()), requests.ended()), None)
+            let due = requests.ended() + requests.part.accounting.unsent;
+            (share(due.saturating_sub(requests.succeeded()), due), None)
         }
         Metric::Shed => {
             let requests = requests();

@@ -9,7 +9,8 @@ pub enum Metric {
     ServiceTime,
     /// From intended start to actual start: the same requests.
     DispatchDelay,
-    /// The share of the requests with an end that did not get a response with a status from 200 to 399.
+    /// The share of the arrivals, those in flight excepted, that did not get a response with a status from 200 to 399.
+    /// An arrival that could not be sent is one of them.
     Failed,
     /// The share of the requests with an end that were refused on purpose: 429 and 503.
     Shed,

@@ -22,11 +22,11 @@ impl Looks {
     }
 }
 
-/// The judge's input at a check, counted from 1. A request that failed, or was shed, misses every condition: an error
-/// response is not a response in time.
+/// The judge's input at a check, counted from 1.
 pub fn seen(goal: &Goal, looks: &Looks, number: u32, now: &Progress) -> Seen {
     let account = &now.accounting;
-    let ended = account.answered + account.shed + account.failed + account.timed_out + account.unsent;
+    let timed = account.answered + account.timed_out;
+    let ended = timed + account.shed + account.failed + account.unsent;
     let mut seen = Seen {
         elapsed: looks.watch.every * number,
         scheduled: account.scheduled,
@@ -36,14 +36,15 @@ pub fn seen(goal: &Goal, looks: &Looks, number: u32, now: &Progress) -> Seen {
     };
     let mut bounds = now.within.iter().zip(&now.overdue);
     for (at, condition) in goal.conditions().iter().enumerate().take(CONDITIONS_MAX) {
-        let (held, overdue) = match condition {
+        let (of, held, overdue) = match condition {
             Condition::ResponseTime { .. } => {
-                bounds.next().map_or((0, 0), |(&held, &overdue)| (held, overdue))
+                let (held, overdue) = bounds.next().map_or((0, 0), |(&held, &overdue)| (held, overdue));
+                (timed, held, overdue)
             }
-            Condition::Failed { .. } => (now.succeeded, 0),
+            Condition::Failed { .. } => (ended, now.succeeded, 0),
         };
         seen.held[at] = held;
-        seen.missed[at] = ended - held;
+        seen.missed[at] = of - held;
         seen.overdue[at] = overdue;
     }
     seen
@@ -60,22 +61,29 @@ mod tests {
     }
 
     #[test]
-    fn shed_and_failed_requests_miss_every_condition() {
+    fn shed_and_unsent_requests_fail_and_have_no_response_time() {
         let looks = Looks::new(&goal(), Duration::from_millis(100));
-        let accounting =
-            Accounting { scheduled: 13, answered: 8, shed: 2, failed: 1, ..Accounting::default() };
+        let accounting = Accounting {
+            scheduled: 16,
+            answered: 8,
+            shed: 2,
+            failed: 1,
+            timed_out: 1,
+            unsent: 2,
+            ..Accounting::default()
+        };
         let now = Progress {
             at: Timestamp::from_millis(205),
             accounting,
             oldest: Some(Timestamp::from_millis(105)),
-            succeeded: 8,
+            succeeded: 7,
             within: vec![6],
             overdue: vec![1],
             ..Progress::default()
         };
         let seen = seen(&goal(), &looks, 2, &now);
-        assert_eq!((seen.held[0], seen.missed[0], seen.overdue[0]), (6, 5, 1));
-        assert_eq!((seen.held[1], seen.missed[1], seen.overdue[1]), (8, 3, 0));
+        assert_eq!((seen.held[0], seen.missed[0], seen.overdue[0]), (6, 3, 1));
+        assert_eq!((seen.held[1], seen.missed[1], seen.overdue[1]), (7, 7, 0));
         assert_eq!((seen.elapsed, seen.oldest), (Duration::from_millis(200), Duration::from_millis(100)));
     }
 }

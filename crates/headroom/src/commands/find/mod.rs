@@ -78,7 +78,8 @@ pub struct Args {
     /// Goal, such as 'p(95)<50ms' or 'failed<0.1%'; can be repeated
     ///
     /// Default: p(95) below 2.5 times the median without load. failed<1% is added if not given. k6's long form is
-    /// accepted. A request fails if it gets no response or a status outside 200 to 399, including 429 and 503.
+    /// accepted. A request fails if it cannot be sent, gets no response, or a status outside 200 to 399, including 429 and
+    /// 503. Response times are those of responses except 429 and 503, and of requests that timed out.
     #[arg(long, value_name = "GOAL", help_heading = "Goal")]
     slo: Vec<Condition>,
 

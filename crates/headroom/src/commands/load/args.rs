@@ -145,8 +145,9 @@ pub struct Args {
 
     /// Condition that the run must meet, such as 'p(95)<50ms'; can be repeated
     ///
-    /// Other examples: 'failed<1%', 'http_req_duration{endpoint:login}: p(99)<1s'. A request fails if it gets no
-    /// response or a status outside 200 to 399, including 429 and 503.
+    /// Other examples: 'failed<1%', 'http_req_duration{endpoint:login}: p(99)<1s'. A request fails if it
+    /// cannot be sent, gets no response, or a status outside 200 to 399, including 429 and 503. Response times are those
+    /// of responses except 429 and 503, and of requests that timed out.
     #[arg(long, value_name = "CONDITION", visible_alias = "slo", help_heading = "Thresholds")]
     pub threshold: Vec<String>,
 
