@@ -281,7 +281,7 @@ fn generator(last: &Progress, measured: &Measurement) -> Generator {
         longest_stall: last.longest_stall,
         lag: last.lag,
         scheduled: last.accounting.scheduled,
-        answered: last.accounting.answered,
+        answered: last.accounting.answered + last.accounting.shed,
         succeeded: last.succeeded,
     }
 }
@@ -309,3 +309,21 @@ fn is_busy(reason: &Reason) -> bool {
 const PROBE_LOOK: Duration = Duration::from_millis(5);
 /// The most processes that are named if one of them may have disturbed a trial.
 const BUSY_NAMED: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use control::search::Purpose;
+    use measure::Accounting;
+
+    #[test]
+    fn refusals_with_429_are_evidence_on_a_busy_machine() {
+        let goal = Goal::new(vec!["failed<1%".parse().unwrap()]).unwrap();
+        let trial = Trial::new(Rate::per_second_of(100.0), Duration::from_secs(10), Purpose::Narrow);
+        let accounting = Accounting { scheduled: 500, answered: 480, shed: 20, ..Accounting::default() };
+        let lag = Duration::from_millis(4);
+        let last = Progress { accounting, succeeded: 480, lag, ..Progress::default() };
+        let generator = generator(&last, &Measurement::default());
+        assert_eq!(generator.disturbance(&goal, &trial, Verdict::Undecided), None);
+    }
+}

@@ -29,7 +29,7 @@ pub struct Generator {
     pub lag: Duration,
     /// Requests that were due.
     pub scheduled: u64,
-    /// Requests that were answered.
+    /// Responses with any status.
     pub answered: u64,
     /// Responses with a status from 200 to 399.
     pub succeeded: u64,
