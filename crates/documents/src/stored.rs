@@ -3,10 +3,12 @@
 //! Plain data: whoever reads the ledger fills it in.
 
 mod as_json;
+mod load;
 mod page;
 mod table;
 mod words;
 
+pub use load::Load;
 pub use page::NothingMeasured;
 pub use table::table;
 

@@ -24,15 +24,17 @@ mod figure;
 mod fit;
 mod measure;
 mod model;
+mod stored;
 #[cfg(test)]
 mod tests;
 
 pub use backtest::{Compared, What, backtest};
-pub use document::{Asked, document};
+pub use document::{Asked, Given, Origin, document};
 pub use figure::{CONFIDENCE, Figure, WIDEST};
 pub use fit::{Bound, Fitted, NoFit, fit};
 pub use measure::{Event, Failed, Measured, Trial, Wanted, measure};
 pub use model::{Load, Model, Pool, Predicted, predict};
+pub use stored::{FromRuns, NotUsable, Wish, from_runs};
 
 use ::measure::Histogram;
 use std::time::Duration;
@@ -46,6 +48,17 @@ pub struct Level {
     pub slices: Vec<Slice>,
     /// Response times of all of it.
     pub times: Histogram,
+    /// What its spans do not show, because there are too few of them or the load was open; none: they do.
+    pub known: Option<KnownOfLevel>,
+}
+
+/// Figures of a level that do not come from its spans.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KnownOfLevel {
+    /// Responses a second.
+    pub throughput: Figure,
+    /// The mean response time, in seconds.
+    pub mean: Figure,
 }
 
 /// A span of a level.
@@ -74,6 +87,8 @@ pub struct Known {
     pub lock: Option<Lock>,
     /// Whether each process has a queue of its own, as gunicorn's workers with threads have.
     pub queue_per_process: bool,
+    /// Whether no load came near the limit, so that only a request alone can be described.
+    pub below_limit: bool,
     /// Whether processor time is counted exactly (control groups) and not in ticks of 10 ms (processes).
     pub exact_cpu: bool,
 }

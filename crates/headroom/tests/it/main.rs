@@ -3,6 +3,8 @@
 
 /// `headroom calibrate` of the built-in service, whose limits are known.
 mod calibrates_a_service;
+/// `headroom calibrate` of runs of the ledger.
+mod calibrates_from_runs;
 /// `headroom gateway --capture` and `headroom replay` of the file that it wrote.
 mod captures_traffic;
 /// Certificates for test servers: valid, expired, for another name, for a client.

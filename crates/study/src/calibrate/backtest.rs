@@ -60,7 +60,7 @@ pub fn backtest(fitted: &Fitted, trials: &[Trial]) -> Vec<Compared> {
 fn compare(fitted: &Fitted, trial: &Trial) -> Vec<Compared> {
     let seconds = trial.slices.iter().map(|slice| slice.seconds).sum::<f64>().max(1.0);
     let mut rng = Rng::new(1, "backtest");
-    let load = Load::Rate(trial.arrived);
+    let load = trial.load;
     let runs: Vec<[f64; 5]> =
         (0..RUNS).map(|run| figures(&drawn(fitted, &mut rng), load, seconds, run)).collect();
     let long = figures(&fitted.model, load, seconds * LONGER, RUNS + 1);

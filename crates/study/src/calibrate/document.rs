@@ -14,13 +14,65 @@ pub struct Asked<'a> {
     /// The URL.
     pub target: &'a str,
     /// The date, as `2026-01-31`.
-    pub date: &'a str,
+    pub date: String,
     /// The version of headroom.
     pub version: &'static str,
     /// What is known of the service.
     pub known: &'a Known,
     /// The application server, if it was recognised.
     pub server: Option<ApplicationServer>,
+    /// Where processor time would come from.
+    pub origin: Origin,
+    /// Which of the numbers of cores, processes and threads a flag gave.
+    pub given: Given,
+    /// What was not measured although it matters, in sentences.
+    pub missing: Vec<String>,
+}
+
+/// Where the measurement comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Load, and the processes of the service.
+    Processes,
+    /// Load at a service of which no process was named.
+    Elsewhere,
+    /// Runs of the ledger.
+    Runs,
+}
+
+impl Origin {
+    /// Why there is no processor time.
+    fn no_cpu(self) -> &'static str {
+        match self {
+            Origin::Processes => {
+                "the processes of the service show no processor time for these levels; measure for longer"
+            }
+            Origin::Elsewhere => "no process to look at; --pid or --cgroup names one",
+            Origin::Runs => {
+                "runs of the ledger have no processor time of the service; calibrate a URL with --pid"
+            }
+        }
+    }
+
+    /// Why the number of cores is not known.
+    fn no_cores(self) -> &'static str {
+        match self {
+            Origin::Processes => "neither affinity nor quota of the process can be read; --cores gives it",
+            Origin::Elsewhere => "no process to look at; --pid, --cgroup or --cores gives it",
+            Origin::Runs => "--cores gives it",
+        }
+    }
+}
+
+/// Which numbers a flag gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Given {
+    /// `--cores`.
+    pub cores: bool,
+    /// `--processes`.
+    pub processes: bool,
+    /// `--threads`.
+    pub threads: bool,
 }
 
 /// The document of a calibration.
@@ -31,11 +83,11 @@ pub fn document(
     backtest: &[Compared],
 ) -> Calibration {
     let figures = figures(asked, measured, fitted);
-    let reasons = reasons(measured, fitted, backtest, &figures);
+    let reasons = reasons(asked, measured, fitted, backtest, &figures);
     Calibration {
         version: asked.version,
         target: asked.target.to_owned(),
-        date: asked.date.to_owned(),
+        date: asked.date.clone(),
         verdict: if reasons.is_empty() { Verdict::Valid } else { Verdict::Suspect },
         reasons,
         limited_by: limited_by(asked.known, fitted),
@@ -74,41 +126,59 @@ fn bound(measured: &Measured, compared: &Compared) -> Option<f64> {
 }
 
 fn figures(asked: &Asked<'_>, measured: &Measured, fitted: &Fitted) -> Vec<said::Figure> {
-    let known = asked.known;
+    let (known, no_cpu) = (asked.known, asked.origin.no_cpu());
     let scaled = |figure: Figure, by: f64| Figure {
         value: by * figure.value,
         low: by * figure.low,
         high: by * figure.high,
     };
     let millis = |figure: Figure| scaled(figure, 1e3);
+    let alone = match asked.origin {
+        Origin::Runs => "the run with the least load",
+        Origin::Processes | Origin::Elsewhere => "one user",
+    };
     let mut figures = vec![
         of(
             "processor time",
             fitted.cpu.map(millis),
             "ms",
             "accounting of the service's processes at the best throughput",
-            NO_PROCESS,
+            no_cpu,
         ),
         of("wait", Some(millis(fitted.wait)), "ms", wait_source(fitted), TOO_WIDE),
-        of("response time alone", Some(millis(fitted.alone)), "ms", "one user", TOO_WIDE),
-        of("best throughput", Some(fitted.best), "/s", "the closed model", TOO_WIDE),
-        of("processor use at best", fitted.busy, "cores", "processor time × throughput", NO_PROCESS),
+        of("response time alone", Some(millis(fitted.alone)), "ms", alone, TOO_WIDE),
+        of(
+            "best throughput",
+            Some(fitted.best).filter(|_| !known.below_limit),
+            "/s",
+            if asked.origin == Origin::Runs { "the runs" } else { "the closed model" },
+            "no load came near the limit",
+        ),
+        of("processor use at best", fitted.busy, "cores", "processor time × throughput", no_cpu),
     ];
     let count = |name, value: Option<f64>, source: &str, missing: &str| {
         of(name, value.map(|value| Figure::new(value, 0.0)), "", source, missing)
     };
+    let from = |flag: bool, name: &str, other: String| if flag { format!("--{name}") } else { other };
     figures.push(of(
         "cores",
         known.cores.map(|cores| Figure::new(cores, 0.0)),
         "cores",
-        "affinity and quota of the process, or --cores",
-        NO_PROCESS,
+        &from(asked.given.cores, "cores", "affinity and quota of the process".to_owned()),
+        asked.origin.no_cores(),
     ));
-    let layout =
-        asked.server.map_or("given by a flag".to_owned(), |server| format!("the process tree: {server}"));
-    let no_layout = "not shown by the process tree; --processes and --threads give them";
-    figures.push(count("processes", known.processes.map(f64::from), &layout, no_layout));
-    figures.push(count("threads a process", known.threads.map(f64::from), &layout, no_layout));
+    let tree =
+        asked.server.map_or("the process tree".to_owned(), |server| format!("the process tree: {server}"));
+    for (name, flag, given, value) in [
+        ("processes", "processes", asked.given.processes, known.processes),
+        ("threads a process", "threads", asked.given.threads, known.threads),
+    ] {
+        let missing = match asked.origin {
+            Origin::Processes => format!("not shown by the process tree; --{flag} gives it"),
+            Origin::Elsewhere | Origin::Runs => format!("no process to look at; --{flag} gives it"),
+        };
+        figures.push(count(name, value.map(f64::from), &from(given, flag, tree.clone()), &missing));
+    }
     match fitted.bound {
         Bound::Pool(places) => figures.push(of(
             "places of the pool",
@@ -131,7 +201,7 @@ fn figures(asked: &Asked<'_>, measured: &Measured, fitted: &Fitted) -> Vec<said:
             [("memory before load", before, "before load"), ("memory in use", full, "at the last level")]
         {
             let figure = Figure::new(bytes as f64 / f64::from(1 << 20), 0.0);
-            figures.push(of(name, Some(figure), "MiB", when, NO_PROCESS));
+            figures.push(of(name, Some(figure), "MiB", when, no_cpu));
         }
     }
     figures
@@ -198,6 +268,7 @@ fn limited_by(known: &Known, fitted: &Fitted) -> String {
 }
 
 fn reasons(
+    asked: &Asked<'_>,
     measured: &Measured,
     fitted: &Fitted,
     backtest: &[Compared],
@@ -207,9 +278,8 @@ fn reasons(
     if let Some(ended) = &measured.ended {
         reasons.push(format!("not measured to the end: {ended}"));
     }
-    reasons.extend(
-        measured.generator.iter().map(|generator| format!("the generator may be the limit: {generator}")),
-    );
+    reasons.extend(measured.generator.iter().cloned());
+    reasons.extend(asked.missing.iter().cloned());
     for compared in backtest {
         let Some(bound) = bound(measured, compared) else { continue };
         if compared.off().is_nan() || compared.off().abs() > bound {
@@ -225,7 +295,7 @@ fn reasons(
     if backtest.is_empty() {
         reasons.push("no trial to compare the model with".to_owned());
     }
-    if fitted.bound == Bound::NotReached {
+    if fitted.bound == Bound::NotReached && !asked.known.below_limit {
         reasons.push("the limit was not reached; raise --users-max".to_owned());
     }
     // A part of the response time that is small in any case is as good as none.
@@ -309,7 +379,6 @@ fn name(what: What) -> &'static str {
     }
 }
 
-const NO_PROCESS: &str = "no process to look at; --pid or --cgroup names one";
 const TOO_WIDE: &str = "not measured";
 /// Figures of the document, and what a case file calls them.
 const NAMES: [(&[&str], &str); 5] = [

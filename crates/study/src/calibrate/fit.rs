@@ -102,7 +102,9 @@ pub fn fit(levels: &[Level], known: &Known) -> Result<Fitted, NoFit> {
     let most_users = levels.iter().map(|level| level.users).max().unwrap_or(full.users);
     // With as many users as there are places, a limit cannot be seen.
     let bound_users = users().max().unwrap_or(full.users);
-    fitted.find_bound(bound_users, most_users, known)?;
+    if !known.below_limit {
+        fitted.find_bound(bound_users, most_users, known)?;
+    }
     Ok(fitted)
 }
 
@@ -112,6 +114,9 @@ impl Level {
     }
 
     fn throughput(&self) -> Result<Figure, NoFit> {
+        if let Some(known) = self.known {
+            return Ok(known.throughput);
+        }
         let spans = self.spans(|slice| Some((slice.responses as f64, slice.seconds)));
         let rate = Figure::ratio(&spans).filter(|rate| rate.value > 0.0);
         rate.ok_or(NoFit::TooShort { users: self.users, found: self.slices.len() })
@@ -123,6 +128,9 @@ impl Level {
 
     /// The mean response time, with the relative error of the throughput, which is its inverse.
     fn mean_time(&self) -> Result<Figure, NoFit> {
+        if let Some(known) = self.known {
+            return Ok(known.mean);
+        }
         let rate = self.throughput()?;
         let mean =
             self.times.mean().ok_or(NoFit::TooShort { users: self.users, found: self.slices.len() })?;

@@ -31,7 +31,7 @@ pub struct Wanted<'a> {
 }
 
 /// What was measured.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Measured {
     /// Levels of the closed model.
     pub levels: Vec<Level>,
@@ -43,7 +43,7 @@ pub struct Measured {
     pub memory: Option<[u64; 2]>,
     /// The share of this machine's processor time that was used during the last level, by whatever process.
     pub machine_busy: Option<f64>,
-    /// Where the generator may have been the limit, and why.
+    /// Where the generator may have been the limit, or where a run is suspect, and why.
     pub generator: Vec<String>,
     /// Why the rest was not measured.
     pub ended: Option<Failed>,
@@ -54,8 +54,8 @@ pub struct Measured {
 pub struct Trial {
     /// The rate, in requests a second.
     pub rate: f64,
-    /// The rate at which random arrivals really came.
-    pub arrived: f64,
+    /// The load of the prediction: the rate at which random arrivals really came.
+    pub load: super::Load,
     /// What was measured.
     pub slices: Vec<Slice>,
     /// Response times, from the intended start.
@@ -112,16 +112,7 @@ impl From<StartError> for Failed {
 
 /// Measures the service. What was measured before a failure is kept.
 pub fn measure(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Measured {
-    let nothing = Measured {
-        levels: Vec::new(),
-        trials: Vec::new(),
-        idle_cores: 0.0,
-        memory: None,
-        machine_busy: None,
-        generator: Vec::new(),
-        ended: None,
-    };
-    let mut procedure = Procedure { wanted, events, measured: nothing };
+    let mut procedure = Procedure { wanted, events, measured: Measured::default() };
     procedure.measured.ended = procedure.run().err();
     procedure.measured
 }
@@ -200,7 +191,7 @@ impl Procedure<'_> {
         let part = self.part(model, length, &format!("{users} users"))?;
         let used = before.zip(Ticks::now()).map(|(before, now)| now.since(before));
         self.measured.machine_busy = used.map(|used| used.busy as f64 / used.total().max(1) as f64);
-        let level = Level { users, slices: part.slices, times: part.measurement.service };
+        let level = Level { users, slices: part.slices, times: part.measurement.service, known: None };
         (self.events)(Event::LevelEnded(&level));
         self.measured.levels.push(level);
         if let (Some(service), Some([before, _])) = (self.wanted.service, self.measured.memory) {
@@ -217,7 +208,12 @@ impl Procedure<'_> {
         let accounting = &part.measurement.accounting;
         let seconds = part.measurement.elapsed.as_secs_f64();
         let arrived = if seconds > 0.0 { accounting.scheduled as f64 / seconds } else { rate };
-        let trial = Trial { rate, arrived, slices: part.slices, times: part.measurement.response };
+        let trial = Trial {
+            rate,
+            load: super::Load::Rate(arrived),
+            slices: part.slices,
+            times: part.measurement.response,
+        };
         (self.events)(Event::TrialEnded(&trial));
         self.measured.trials.push(trial);
         Ok(())
@@ -270,7 +266,9 @@ impl Procedure<'_> {
         }
         for reason in &measurement.validity.reasons {
             if limits_the_generator(reason) {
-                self.measured.generator.push(format!("with {load}, {reason}"));
+                self.measured
+                    .generator
+                    .push(format!("the generator may be the limit: with {load}, {reason}"));
             }
         }
         Ok(Part { slices, measurement })
@@ -298,6 +296,9 @@ fn limits_the_generator(reason: &Reason) -> bool {
 impl Level {
     /// Responses a second.
     pub fn rate(&self) -> f64 {
+        if let Some(known) = self.known {
+            return known.throughput.value;
+        }
         let sum = self
             .slices
             .iter()

@@ -39,6 +39,8 @@ pub enum Load {
     Users(u32),
     /// Poisson arrivals, in requests a second.
     Rate(f64),
+    /// Arrivals at equal distances, in requests a second.
+    Even(f64),
 }
 
 /// What the model predicts.
@@ -75,12 +77,8 @@ impl Model {
         let host = Host { quota, background: self.background, ..Host::new("host", cores) };
         let traffic = match load {
             Load::Users(users) => Traffic::Closed { users, think: Distribution::ZERO },
-            Load::Rate(rate) => Traffic::Open {
-                rates: [rate].into(),
-                bin: Duration::from_secs(3600),
-                arrivals: Arrivals::Poisson,
-                noise: None,
-            },
+            Load::Rate(rate) => open(rate, Arrivals::Poisson),
+            Load::Even(rate) => open(rate, Arrivals::Even),
         };
         let pools = self.pool.iter().map(|pool| settings::Pool {
             name: "pool".into(),
@@ -90,6 +88,10 @@ impl Model {
         let service = Service::new("service", self.server.clone(), host, vec![Endpoint::new("all", steps)]);
         System { pools: pools.collect(), seed, ..System::new(traffic, vec![service]) }
     }
+}
+
+fn open(rate: f64, arrivals: Arrivals) -> Traffic {
+    Traffic::Open { rates: [rate].into(), bin: Duration::from_secs(3600), arrivals, noise: None }
 }
 
 /// Simulates the model for `seconds`, after a tenth of that which is left out.

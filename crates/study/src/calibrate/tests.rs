@@ -17,7 +17,7 @@ fn level(model: &Model, users: u32, seconds: f64, seed: u64) -> Level {
     let instance = plant.launch(ServiceId(0), 0);
     plant.serve(instance);
     let mut window = Window::default();
-    let mut level = Level { users, slices: Vec::new(), times: Histogram::default() };
+    let mut level = Level { users, slices: Vec::new(), times: Histogram::default(), known: None };
     let (mut used, mut counted) = (0.0, 0.0);
     let span = seconds / 80.0;
     for number in 1..=81 {
@@ -186,6 +186,7 @@ fn a_service_that_answers_nothing_has_no_model() {
         users: 1,
         slices: vec![Slice { seconds: 1.0, responses: 0, cpu_seconds: None }; 8],
         times: Histogram::default(),
+        known: None,
     };
     assert!(matches!(fit(&[level], &Known::default()), Err(NoFit::TooShort { users: 1, .. })));
     assert!(matches!(fit(&[], &Known::default()), Err(NoFit::NobodyAlone)));

@@ -2,13 +2,18 @@
 //!
 //! ```text
 //! Args → study::calibrate (measure, fit, backtest) → documents::calibrate → summary or JSON, and a case file
+//!
+//! runs   runs of the ledger in place of a URL
 //! ```
+
+mod runs;
 
 use super::load::span;
 use crate::connect::{ConnectArgs, ConnectError};
 use crate::descriptors;
 use crate::exit::Exit;
 use crate::guard::{GuardArgs, GuardError};
+use crate::ledger_file::LedgerArgs;
 use crate::live::Interrupts;
 use crate::next::Line;
 use crate::output::{self, complain, fail, print, tell};
@@ -20,11 +25,13 @@ use config::case::write::{Measured as Written, measured as case_text};
 use documents::calibrate::{Calibration, Verdict};
 use host::{ApplicationServer, Layout, NoService, Service};
 use http::dial::Scheme;
-use ledger::WallTime;
+use ledger::{RunId, WallTime};
 use report::Terminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::calibrate::{Asked, Event, Fitted, Known, Lock, Wanted, backtest, document, fit, measure};
+use study::calibrate::{
+    Asked, Event, Fitted, Given, Known, Lock, Measured, Origin, Wanted, backtest, document, fit, measure,
+};
 use thiserror::Error;
 use units::Rate;
 
@@ -42,12 +49,17 @@ use units::Rate;
 /// A service that sheds, limits, fails or caches cannot be calibrated. Give a service on this machine cores of its own
 /// (taskset), so that the load generator does not take processor time from it.
 ///
+/// In place of a URL, runs of the ledger can be named (load with one rate or one number of users, and find): at least one
+/// with little load, such as one user, and one near the limit. Runs at 20 to 85 % of the best throughput are kept out of
+/// the fit. Processor figures are unknown then.
+///
 /// Progress is written to standard error, the result to standard output. Ctrl-C ends the measurement.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Target URL, such as http://127.0.0.1:8080/path
-    url: String,
+    /// Target URL, or runs of the ledger, such as r12 r13
+    #[arg(value_name = "TARGET", required = true)]
+    targets: Vec<String>,
 
     /// Process ID of the service; its descendants count too
     #[arg(long, value_name = "PID", conflicts_with = "cgroup", help_heading = "Service")]
@@ -94,6 +106,9 @@ pub struct Args {
     #[command(flatten)]
     guard: GuardArgs,
 
+    #[command(flatten)]
+    ledger: LedgerArgs,
+
     /// Case file to write
     #[arg(short, long, value_name = "FILE", default_value = "headroom-case.yaml", help_heading = "Output")]
     output: PathBuf,
@@ -114,6 +129,10 @@ enum UsageError {
     TooShort(&'static str, String, &'static str),
     #[error("--cores {0} is not a number of cores; use more than 0 and at most 1024, such as --cores 1")]
     Cores(f64),
+    #[error("{0} is not used with runs of the ledger; they have no processor time of the service")]
+    NoProcesses(&'static str),
+    #[error("expected one URL, or runs such as r12 r13; found {}", .0.join(" "))]
+    Targets(Vec<String>),
     #[error(transparent)]
     Service(#[from] NoService),
     #[error(transparent)]
@@ -128,7 +147,34 @@ enum UsageError {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Exit {
-    let (target, connecting, service) = match plan(args) {
+    if let Err(error) = args.check() {
+        return complain(&error, Exit::Usage);
+    }
+    match (runs::named(&args.targets), args.targets.as_slice()) {
+        (Some(ids), _) => of_runs(args, &ids),
+        (None, [url]) => of_url(args, url),
+        (None, targets) => complain(&UsageError::Targets(targets.to_vec()), Exit::Usage),
+    }
+}
+
+fn of_runs(args: &Args, ids: &[RunId]) -> Exit {
+    if let Some(flag) =
+        [(args.pid.is_some(), "--pid"), (args.cgroup.is_some(), "--cgroup")].iter().find(|flag| flag.0)
+    {
+        return complain(&UsageError::NoProcesses(flag.1), Exit::Usage);
+    }
+    let (found, target) = match runs::read(&args.ledger, ids) {
+        Ok(found) => found,
+        Err(error) => return fail(&error),
+    };
+    let known = Known { below_limit: found.below_limit, ..args.known(None, None, 0.0) };
+    let missing = found.wishes.iter().map(|wish| wish.words(&target)).collect();
+    let asked = Asked { origin: Origin::Runs, missing, ..args.asked(&target, &known, None) };
+    conclude(args, &asked, &found.measured)
+}
+
+fn of_url(args: &Args, url: &str) -> Exit {
+    let (target, connecting, service) = match plan(args, url) {
         Ok(plan) => plan,
         Err(error) => return complain(&error, Exit::Usage),
     };
@@ -147,23 +193,32 @@ pub fn run(args: &Args) -> Exit {
         users_max: args.users_max,
         interrupted: &|| interrupts.came(),
     };
+    let look = || Seen::of(service.as_ref());
+    let before = look();
     let measured = measure(&wanted, &mut |event| progress(&event));
-    // Threads that are started with the first request are there now.
-    let (known, server) = match known(args, service.as_ref(), measured.idle_cores) {
-        Ok(known) => known,
-        Err(error) => return fail(&error),
+    // Threads that are started with the first request are there now, unless the service has ended.
+    let after = look();
+    let layout = after.layout.or(before.layout);
+    let known = Known {
+        exact_cpu: service.as_ref().is_some_and(Service::is_exact),
+        ..args.known(after.cores.or(before.cores), layout, measured.idle_cores)
     };
-    let fitted = match (fit(&measured.levels, &known), &measured.ended) {
+    let origin = if service.is_some() { Origin::Processes } else { Origin::Elsewhere };
+    let asked = Asked { origin, ..args.asked(url, &known, layout.map(|layout| layout.server)) };
+    conclude(args, &asked, &measured)
+}
+
+/// Fits, compares and prints.
+fn conclude(args: &Args, asked: &Asked<'_>, measured: &Measured) -> Exit {
+    let fitted = match (fit(&measured.levels, asked.known), &measured.ended) {
         (Ok(fitted), _) => fitted,
         // What ended the measurement is why too little was measured.
         (Err(_), Some(ended)) => return fail(ended),
         (Err(error), None) => return fail(&error),
     };
     let compared = backtest(&fitted, &measured.trials);
-    let date = WallTime::now().to_string().split('T').next().unwrap_or_default().to_owned();
-    let asked = Asked { target: &args.url, date: &date, version: status::version(), known: &known, server };
-    let found = document(&asked, &measured, &fitted, &compared);
-    say(args, &found, &fitted, &known)
+    let found = document(asked, measured, &fitted, &compared);
+    say(args, &found, &fitted, asked.known)
 }
 
 fn say(args: &Args, found: &Calibration, fitted: &Fitted, known: &Known) -> Exit {
@@ -229,54 +284,80 @@ fn mark(found: &Calibration) -> config::case::Calibration {
     }
 }
 
-fn plan(args: &Args) -> Result<(Target, Connecting, Option<Service>), UsageError> {
-    for (name, span, least) in
-        [("length", args.length, LENGTH_MIN), ("timeout", args.timeout, Duration::from_millis(1))]
-    {
-        if span < least {
-            let text = |span: Duration| units::show_duration(span).to_string();
-            return Err(UsageError::TooShort(name, text(span), if name == "length" { "3s" } else { "1ms" }));
-        }
-    }
-    if let Some(cores) = args.cores.filter(|cores| !(*cores > 0.0 && *cores <= CORES_MAX)) {
-        return Err(UsageError::Cores(cores));
-    }
+fn plan(args: &Args, url: &str) -> Result<(Target, Connecting, Option<Service>), UsageError> {
     let service = match (args.pid, &args.cgroup) {
         (Some(id), _) => Some(Service::of_process(id)?),
         (None, Some(folder)) => Some(Service::of_group(folder)?),
         (None, None) => None,
     };
     let resolver = args.connect.resolver()?;
-    let target = args.request.target(&args.url, &mut Servers::new(&resolver))?;
+    let target = args.request.target(url, &mut Servers::new(&resolver))?;
     args.guard.check_server(&target.server, None)?;
     let secure = target.server.origin.scheme == Scheme::Https;
     let connecting = args.connect.connecting(resolver, secure, true)?;
-    output_file::check(Path::new(&args.output))?;
     Ok((target, connecting, service))
 }
 
-/// What is known of the service: flags go before what its processes show.
-fn known(
-    args: &Args,
-    service: Option<&Service>,
-    idle_cores: f64,
-) -> Result<(Known, Option<ApplicationServer>), NoService> {
-    let layout = service.map(Service::running).transpose()?.and_then(|running| Layout::of(&running));
-    let server = layout.map(|layout| layout.server);
-    let cores = match args.cores {
-        Some(cores) => Some(cores),
-        None => service.map(Service::cores).transpose()?.flatten(),
-    };
-    let known = Known {
-        cores,
-        idle_cores,
-        processes: args.processes.or(layout.map(|layout| layout.processes)),
-        threads: args.threads.or(layout.and_then(|layout| layout.threads)),
-        lock: args.lock.or(server.and_then(lock_of)),
-        queue_per_process: server == Some(ApplicationServer::GunicornThreads),
-        exact_cpu: service.is_some_and(Service::is_exact),
-    };
-    Ok((known, server))
+/// What the processes of a service show.
+#[derive(Default)]
+struct Seen {
+    cores: Option<f64>,
+    layout: Option<Layout>,
+}
+
+impl Seen {
+    /// Nothing where there is no service, or where it has ended.
+    fn of(service: Option<&Service>) -> Self {
+        let Some(service) = service else { return Seen::default() };
+        let layout = service.running().ok().and_then(|running| Layout::of(&running));
+        Seen { cores: service.cores().ok().flatten(), layout }
+    }
+}
+
+impl Args {
+    fn check(&self) -> Result<(), UsageError> {
+        for (name, span, least) in
+            [("length", self.length, LENGTH_MIN), ("timeout", self.timeout, Duration::from_millis(1))]
+        {
+            if span < least {
+                let text = |span: Duration| units::show_duration(span).to_string();
+                return Err(UsageError::TooShort(
+                    name,
+                    text(span),
+                    if name == "length" { "3s" } else { "1ms" },
+                ));
+            }
+        }
+        if let Some(cores) = self.cores.filter(|cores| !(*cores > 0.0 && *cores <= CORES_MAX)) {
+            return Err(UsageError::Cores(cores));
+        }
+        Ok(output_file::check(Path::new(&self.output))?)
+    }
+
+    /// What is known of the service: flags go before what its processes show.
+    fn known(&self, cores: Option<f64>, layout: Option<Layout>, idle_cores: f64) -> Known {
+        let server = layout.map(|layout| layout.server);
+        Known {
+            cores: self.cores.or(cores),
+            idle_cores,
+            processes: self.processes.or(layout.map(|layout| layout.processes)),
+            threads: self.threads.or(layout.and_then(|layout| layout.threads)),
+            lock: self.lock.or(server.and_then(lock_of)),
+            queue_per_process: server == Some(ApplicationServer::GunicornThreads),
+            ..Known::default()
+        }
+    }
+
+    fn asked<'a>(&self, target: &'a str, known: &'a Known, server: Option<ApplicationServer>) -> Asked<'a> {
+        let date = WallTime::now().to_string().split('T').next().unwrap_or_default().to_owned();
+        let given = Given {
+            cores: self.cores.is_some(),
+            processes: self.processes.is_some(),
+            threads: self.threads.is_some(),
+        };
+        let version = status::version();
+        Asked { target, date, version, known, server, origin: Origin::Elsewhere, given, missing: Vec::new() }
+    }
 }
 
 /// The global lock of the runtimes whose servers are recognised (docs/simulate.md, *Server*).
@@ -337,6 +418,8 @@ Examples:
           --cgroup /sys/fs/cgroup/system.slice/shop.service -o shop.yaml
   A service elsewhere, whose threads are known:
       headroom calibrate http://10.0.0.7/ --threads 16 -o shop.yaml
+  From runs of the ledger, of load and find:
+      headroom calibrate r12 r13 -o shop.yaml
   Then:
       headroom simulate shop.yaml
 
