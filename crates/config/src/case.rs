@@ -17,6 +17,7 @@
 
 mod behavior_file;
 mod build;
+mod calendar;
 pub mod calibration;
 mod counts;
 pub(crate) mod file;
@@ -34,6 +35,7 @@ pub use schema::{schema, schema_text};
 use fields::{Place, Problem, Problems, Report};
 use file::{CaseTable, StageTable};
 use row::Row;
+use sim::outcome::Clock;
 use sim::settings::System;
 use std::path::Path;
 use std::time::Duration;
@@ -75,8 +77,8 @@ pub struct Stage {
     pub aside: bool,
     /// The system to simulate.
     pub system: System,
-    /// The time of day at which the measured time begins, from midnight.
-    pub begins: Duration,
+    /// Its times of day, and its dates if they are known.
+    pub clock: Clock,
     /// The source of the prices; none: there are no prices.
     pub prices: Option<String>,
     /// Changes that were made to its traffic table.
@@ -132,7 +134,7 @@ fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Opti
             after: *after,
             aside: *aside,
             system: system.system,
-            begins: system.begins,
+            clock: system.clock,
             prices: system.prices,
             notes: system.notes,
         });

@@ -109,7 +109,7 @@ fn a_table_of_traffic_is_read_beside_the_file() {
     // The warm-up consists of whole rows, at the first rate.
     assert_eq!(stage.system.warm_up.as_secs(), 180);
     assert_eq!(rates[..5], [2.0, 2.0, 2.0, 2.0, 4.0]);
-    assert_eq!((stage.system.measured.as_secs(), stage.begins.as_secs()), (1800, 6 * 3600));
+    assert_eq!((stage.system.measured.as_secs(), stage.clock.begins().as_secs()), (1800, 6 * 3600));
     assert_eq!(stage.notes, Vec::<String>::new());
 }
 

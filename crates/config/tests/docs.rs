@@ -41,7 +41,7 @@ fn completed(part: &str) -> String {
         let missing = keys.iter().filter(|(key, _)| !says(key));
         missing.map(|(key, value)| format!("{indent}{key}: {value}\n")).collect()
     };
-    let top = missing(&[("case", "part"), ("traffic", "{ rate: 10/s }")], "");
+    let top = missing(&[("case", "part"), ("begins", "2026-11-23"), ("traffic", "{ rate: 10/s }")], "");
     let usual =
         [("endpoints", "{ page: { cpu: 10ms } }"), ("server", "{}"), ("hosts", "{ machine: { cores: 1 } }")];
     let service = missing(&usual, "    ");

@@ -35,7 +35,7 @@ pub use format::{Format, detect};
 pub use input::{Input, open};
 pub use reader::{Entries, Options, read};
 pub use replay::{Due, Dues, Recording, RecordingError, Replay, ReplayError, Request};
-pub use time::instant_of;
+pub use time::{instant_of, time_zone};
 pub use traffic::{
     BadLines, Duplicates, EventLines, Gap, Gaps, Moment, Notice, Place, Row, Rows, Spot, Traffic,
     TrafficError, TrafficFormat, TrafficOptions, TrafficReader, read_traffic, shown_time, width,

@@ -4,7 +4,7 @@
 //! a zone is assumed to be UTC.
 
 use jiff::civil::DateTime;
-use jiff::tz::Offset;
+use jiff::tz::{Offset, TimeZone};
 use std::time::Duration;
 
 /// An instant in microseconds since 1970, and whether the text had only whole seconds.
@@ -17,6 +17,14 @@ pub(crate) struct Instant {
 /// The time of an ISO 8601 text, in microseconds since 1970; UTC if it has no zone.
 pub fn instant_of(text: &str) -> Option<i64> {
     iso_8601(text.trim().as_bytes()).map(|instant| instant.micros)
+}
+
+/// The zone with this name of the tz database, such as `Europe/Berlin`, or with this offset from UTC, such as `+01:00`.
+pub fn time_zone(name: &str) -> Option<TimeZone> {
+    if name.starts_with(['+', '-']) {
+        return Scan(name.as_bytes()).zone().map(TimeZone::fixed);
+    }
+    TimeZone::get(name).ok()
 }
 
 /// `2026-03-01T12:00:05.25Z`, `2026-03-01 12:00`, `2026-03-01T12:00:05+01:00`: ISO 8601 as tools write it.

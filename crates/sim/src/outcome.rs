@@ -1,5 +1,6 @@
 //! The results: a row for each minute, totals, decisions with their reasons, and assumptions.
 
+mod clock;
 mod happening;
 mod log;
 mod remarks;
@@ -8,6 +9,7 @@ mod scores;
 mod seen;
 mod totals;
 
+pub use clock::Clock;
 pub use control::scaling::controller::Decision;
 pub use happening::Happening;
 pub use log::{Log, Noted};

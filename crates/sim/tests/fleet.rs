@@ -86,7 +86,12 @@ fn steps() -> Policy {
 fn hpa() -> Policy {
     let count = InstanceCount::new;
     let hpa = HpaSettings::new(count(2), count(12), vec![HpaMetric::cpu_utilization(60)]);
-    Policy::Hpa(Box::new(HpaScaling { hpa, metrics: vec![PodMetric::Cpu], request: None }))
+    Policy::Hpa(Box::new(HpaScaling {
+        hpa,
+        metrics: vec![PodMetric::Cpu],
+        request: None,
+        scheduled: Vec::new(),
+    }))
 }
 
 fn conserves(outcome: &Outcome) {

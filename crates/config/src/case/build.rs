@@ -8,15 +8,19 @@ mod locate;
 mod pods;
 mod policies;
 mod scaling;
+mod schedule;
 mod server;
 mod service;
+mod shape;
 mod traffic;
 
+use super::calendar::Calendar;
 use super::file::{CaseTable, PoolTable, QuotasTable};
 use super::prices::Prices;
 use super::{Calibration, Given};
 use control::search::Condition;
 use fields::{At, Count, Names, Place, Report, Span, between, check_name};
+use sim::outcome::Clock;
 use sim::settings::{Goal, Pool, Quotas, System};
 use std::path::Path;
 use std::time::Duration;
@@ -37,40 +41,15 @@ pub(super) struct Builder<'a> {
     warm_up: Duration,
     /// Whether the file says how long is measured.
     measured_said: bool,
-    clock: Clock,
-}
-
-/// When the measured time is.
-#[derive(Debug, Clone, Copy, Default)]
-struct Clock {
-    /// The time of the day at which it begins.
-    begins: Duration,
-    warm_up: Duration,
+    calendar: Calendar,
+    /// The measured time.
     measured: Duration,
-}
-
-impl Clock {
-    /// The first time after the beginning of the simulated time that it is this time of the day; at most a day.
-    fn first(self, at: Duration) -> Duration {
-        let (day, at, begins, warm_up) =
-            (DAY.as_secs(), at.as_secs(), self.begins.as_secs(), self.warm_up.as_secs());
-        match (at + warm_up + day - begins % day) % day {
-            0 => DAY,
-            seconds => Duration::from_secs(seconds),
-        }
-    }
-
-    /// Each time after the beginning of the simulated time that it is this time of the day.
-    fn each_day(self, at: Duration) -> impl Iterator<Item = Duration> {
-        let (first, end) = (self.first(at), self.warm_up + self.measured);
-        (0..).map(move |day| first + DAY * day).take_while(move |at| *at < end)
-    }
 }
 
 /// A stage's system with what is said of it beside.
 pub(super) struct Built {
     pub(super) system: System,
-    pub(super) begins: Duration,
+    pub(super) clock: Clock,
     pub(super) prices: Option<String>,
     pub(super) notes: Vec<String>,
 }
@@ -99,6 +78,7 @@ pub(super) fn build(
     let pools: Vec<String> =
         table.pools.iter().flat_map(Names::iter).map(|named| named.name.clone()).collect();
     let warm_up = longest(table.warm_up.as_ref(), Duration::ZERO, report);
+    let calendar = calendar(table, report)?;
     let mut builder = Builder {
         classes: admission::Known::of(table, report),
         prices: Prices::of(table.prices.as_ref(), report),
@@ -111,18 +91,19 @@ pub(super) fn build(
         pools,
         warm_up,
         measured_said: table.measured.is_some(),
-        clock: Clock::default(),
+        calendar,
+        measured: Duration::ZERO,
     };
     for named in services.value.iter() {
         builder.plain_name(&named.name, &named.place);
     }
-    let begins = table.begins.as_ref().map_or(Duration::ZERO, |at| at.value.0);
     let traffic = table.traffic.0.as_ref();
-    let traffic = traffic.and_then(|at| builder.traffic(at, begins, table.measured.as_ref()));
+    let traffic = traffic.and_then(|at| builder.traffic(at, table));
     if let Some(traffic) = &traffic {
-        builder.clock =
-            Clock { begins: traffic.begins, warm_up: traffic.warm_up, measured: traffic.measured };
+        builder.calendar = traffic.calendar.clone();
+        (builder.warm_up, builder.measured) = (traffic.warm_up, traffic.measured);
     }
+    builder.zone(table);
     let built: Vec<_> =
         services.value.iter().enumerate().map(|(place, named)| builder.service(place, named)).collect();
     let pools = table.pools.iter().flat_map(Names::iter).filter_map(|named| builder.pool(named)).collect();
@@ -151,7 +132,21 @@ pub(super) fn build(
             report.wrong(&place, message, "this value", locate::help(&problem));
         }
     }
-    Some(Built { system, begins: traffic.begins, prices, notes: traffic.notes })
+    let clock = traffic.calendar.clock(traffic.warm_up, traffic.measured);
+    Some(Built { system, clock, prices, notes: traffic.notes })
+}
+
+/// The calendar of the file, before the dates of a traffic file.
+fn calendar(table: &CaseTable, report: &mut Report) -> Option<Calendar> {
+    let begins = table.begins.as_ref();
+    let calendar = Calendar::new(begins.map(|at| at.value), table.zone.as_ref().map(|at| &at.value));
+    if calendar.is_none()
+        && let Some(At { place, .. }) = begins
+    {
+        let help = "write a date from 0001 to 9999".to_owned();
+        report.wrong(place, "there is no such time in UTC".to_owned(), "out of range", help);
+    }
+    calendar
 }
 
 fn goal(table: &CaseTable, report: &mut Report) -> Option<Goal> {
@@ -174,6 +169,15 @@ impl Builder<'_> {
             let message = format!("`{name}` cannot stand in a row");
             let help = "begin with a letter; use letters, digits, `-` and `_`".to_owned();
             self.report.wrong(place, message, "this name", help);
+        }
+    }
+
+    /// A zone whose clocks change needs a date.
+    fn zone(&mut self, table: &CaseTable) {
+        let Some(At { value: zone, place }) = &table.zone else { return };
+        if !self.calendar.is_dated() && !self.calendar.has_fixed_offset() {
+            let message = format!("the offset of {} from UTC depends on the date", zone.name);
+            self.report.wrong(place, message, "no date is known", DATE_NEEDED.to_owned());
         }
     }
 
@@ -207,5 +211,7 @@ fn longest(at: Option<&At<Span>>, default: Duration, report: &mut Report) -> Dur
     *found
 }
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
+/// The way out where only times of day are known.
+const DATE_NEEDED: &str =
+    "write a date in `begins`, such as `2026-03-02T08:00`, or use a traffic file that has dates";
 pub(super) const SPAN_MAX: Duration = Duration::from_secs(366 * 24 * 3600);

@@ -1,6 +1,6 @@
 //! The tables of a case file. Their descriptions are used in the JSON Schema.
 
-use super::words::{GoalText, LockTime, Number, Seed, TimeOfDay, Times};
+use super::words::{Begins, GoalText, LockTime, Number, Seed, Times, Zone};
 use crate::file::{FileConcurrency, FilePolicy, FileRateClass, FileServiceLevel};
 use fields::{At, Count, Frequency, Names, Needed, Share, Size, Span, Switch, Text, tables};
 
@@ -40,8 +40,13 @@ tables! {
         warm_up: Option<At<Span>>,
         /// The measured time. Default: 1d, or the length of the traffic file.
         measured: Option<At<Span>>,
-        /// The time of day at which the measured time begins. Default: 00:00.
-        begins: Option<At<TimeOfDay>>,
+        /// When the measured time begins: a time of day, or a date with or without a time, such as `2026-03-02T08:00`
+        /// or `2026-03-02T08:00+01:00`. Weekdays and dates in `week` and `schedule` need a date. Default: the beginning
+        /// of a traffic file with times, or 00:00.
+        begins: Option<At<Begins>>,
+        /// The time zone of all times in this file that have none, such as `Europe/Berlin` or `'+01:00'`. Default: the
+        /// offset of `begins`, or UTC.
+        zone: Option<At<Zone>>,
         /// The seed of all random numbers. Default: 1.
         seed: Option<At<Seed>>,
         /// The stages of the account: each has its changes relative to the stage before.
@@ -112,6 +117,9 @@ tables! {
         peak: Option<At<Frequency>>,
         /// Shares of the peak by time of day: `{ '02:30': 34%, '10:00': 85% }`. The shape is repeated every day.
         day: Option<At<Names<At<Share>>>>,
+        /// The shapes of weekdays that differ from `day`: `{ mon-fri: { '12:00': 100% }, sat-sun: { '15:00': 60% } }`.
+        /// Without `day`, all seven days are needed. Needs a date in `begins`.
+        week: Option<At<Names<At<Names<At<Share>>>>>>,
         /// Interpolation between these times: `smooth` (half a cosine) or `straight` (linear). Default: smooth.
         rises: Option<At<Text>>,
         /// Noise on the rate, minute by minute.

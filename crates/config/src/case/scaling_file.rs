@@ -1,7 +1,7 @@
 //! The tables of scaling: alarms, policies, schedules and autoscalers.
 
 use super::behavior_file::FileBehavior;
-use super::words::{Change, Number, Percentage, TimeOfDay, Utilization};
+use super::words::{Change, Moment, Number, Percentage, Utilization, Zone};
 use fields::{At, Count, Frequency, Names, Share, Span, Switch, Text, tables};
 
 tables! {
@@ -37,7 +37,8 @@ tables! {
         alarms: Option<Names<At<AlarmTable>>>,
         /// Policies by name.
         policies: Option<Names<At<PolicyTable>>>,
-        /// Changes of the bounds at times of day, every day. A run begins with the bounds of the day before.
+        /// Changes of the bounds at times of day, on weekdays or on dates. A run begins with the bounds that earlier
+        /// actions have set. With `hpa`: changes of `min` and `max` by a cron job.
         schedule: Option<Vec<At<ScheduleTable>>>,
         /// A Kubernetes HorizontalPodAutoscaler, instead of alarms and policies.
         hpa: Option<At<HpaTable>>,
@@ -172,10 +173,18 @@ tables! {
         change: At<Change>,
     }
 
-    /// New bounds at a time of each day.
+    /// New bounds at a time that recurs, or once.
     ScheduleTable {
-        /// The time of day.
-        at: At<TimeOfDay>,
+        /// A time of day (`'07:30'`: every day), a date with a time (`2026-11-27T06:00`: once), five fields of cron (`0 8
+        /// * * MON-FRI`, as EC2 Auto Scaling and Kubernetes have them), or an expression of Application Auto Scaling:
+        /// `cron(0 8 ? * MON-FRI *)`, `at(2026-11-27T06:00:00)` or `rate(1 day)`.
+        at: At<Text>,
+        /// The time zone of `at`, `start` and `end`. Default: `zone` of the file.
+        zone: Option<At<Zone>>,
+        /// Not before this time. A `rate(...)` counts from it.
+        start: Option<At<Moment>>,
+        /// Not after this time.
+        end: Option<At<Moment>>,
         /// Minimum number of instances from then on.
         min: Option<At<Count>>,
         /// Maximum number of instances from then on.

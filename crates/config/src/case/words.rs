@@ -3,6 +3,9 @@
 use control::scaling::hpa::Quantity;
 use control::search::Condition;
 use fields::{At, Read, Report, Scalar, Share, scalar};
+use jiff::civil::DateTime;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::{Offset, TimeZone};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sim::settings::Distribution;
 use std::borrow::Cow;
@@ -105,6 +108,62 @@ impl Scalar for TimeOfDay {
         let digits = |text: &str| (text.len() == 2).then(|| text.parse::<u64>().ok()).flatten();
         let minutes = digits(hours)? * 60 + digits(minutes).filter(|minutes| *minutes < 60)?;
         (minutes <= 24 * 60).then(|| TimeOfDay(Duration::from_secs(minutes * 60)))
+    }
+}
+
+/// Where the measured time begins: a time of day, or a date with or without a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Begins {
+    TimeOfDay(TimeOfDay),
+    On(Moment),
+}
+scalar!(Begins, {
+    "type": "string",
+    "pattern": "^(([01][0-9]|2[0-4]):[0-5][0-9]|[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?)$"
+});
+
+impl Scalar for Begins {
+    const EXPECTED: &'static str = "a time of the day or a date with a time, such as `'16:00'`, \
+         `2026-03-02T08:00` or `2026-03-02T08:00+01:00`";
+    fn parse(text: &str) -> Option<Self> {
+        let time = TimeOfDay::parse(text).map(Begins::TimeOfDay);
+        time.or_else(|| Moment::parse(text).map(Begins::On))
+    }
+}
+
+/// A date with a time (default: 00:00), and an offset from UTC if the text has one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) civil: DateTime,
+    pub(crate) offset: Option<Offset>,
+}
+scalar!(Moment, {
+    "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
+});
+
+impl Scalar for Moment {
+    const EXPECTED: &'static str =
+        "a date with a time, such as `2026-03-02T08:00`, `2026-03-02T08:00+01:00` or `2026-03-02T08:00Z`";
+    fn parse(text: &str) -> Option<Self> {
+        let pieces = Pieces::parse(text).ok().filter(|pieces| pieces.time_zone_annotation().is_none())?;
+        let civil = pieces.date().to_datetime(pieces.time().unwrap_or_default());
+        Some(Moment { civil, offset: pieces.to_numeric_offset() })
+    }
+}
+
+/// A time zone, with its name as in the file.
+#[derive(Debug, Clone)]
+pub(crate) struct Zone {
+    pub(crate) name: String,
+    pub(crate) zone: TimeZone,
+}
+scalar!(Zone, { "type": "string" });
+
+impl Scalar for Zone {
+    const EXPECTED: &'static str =
+        "a name of the tz database or an offset from UTC, such as `Europe/Berlin`, `UTC` or `'+01:00'`";
+    fn parse(text: &str) -> Option<Self> {
+        import::time_zone(text).map(|zone| Zone { name: text.to_owned(), zone })
     }
 }
 
@@ -294,5 +353,39 @@ mod tests {
         let minutes = |text| TimeOfDay::parse(text).map(|time| time.0.as_secs() / 60);
         let found = ["00:00", "02:30", "24:00", "24:01", "2:30", "02:60", "0230"].map(minutes);
         assert_eq!(found, [Some(0), Some(150), Some(1440), None, None, None, None]);
+    }
+
+    #[test]
+    fn dates_are_read_with_their_offset() {
+        let shown = |text| match Begins::parse(text)? {
+            Begins::TimeOfDay(time) => Some(format!("{:?}", time.0)),
+            Begins::On(Moment { civil, offset }) => {
+                Some(format!("{civil} {:?}", offset.map(Offset::seconds)))
+            }
+        };
+        for (text, want) in [
+            ("16:00", Some("57600s")),
+            ("2026-03-02", Some("2026-03-02T00:00:00 None")),
+            ("2026-03-02T08:00", Some("2026-03-02T08:00:00 None")),
+            ("2026-03-02 08:00:30", Some("2026-03-02T08:00:30 None")),
+            ("2026-03-02T08:00Z", Some("2026-03-02T08:00:00 Some(0)")),
+            ("2026-03-02T08:00+05:30", Some("2026-03-02T08:00:00 Some(19800)")),
+            ("2028-02-29", Some("2028-02-29T00:00:00 None")),
+            // There is no such day.
+            ("2026-02-29", None),
+            // A zone has a key of its own.
+            ("2026-03-02T08:00[Europe/Berlin]", None),
+            ("monday", None),
+            ("25:00", None),
+        ] {
+            assert_eq!(shown(text).as_deref(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn zones_have_names_or_offsets() {
+        let known = ["UTC", "Europe/Berlin", "+01:00", "-0330", "Mars/Olympus", "CEST?", ""]
+            .map(|text| Zone::parse(text).is_some());
+        assert_eq!(known, [true, true, true, true, false, false, false]);
     }
 }

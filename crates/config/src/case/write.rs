@@ -35,14 +35,19 @@ fn to_fill_in(depth: usize, key: &str, what: &str) -> String {
     format!("{}{key}{MARK} # {what}\n", "  ".repeat(depth))
 }
 
-/// The beginning of a case file, up to its services.
-fn head(vendor: &str, services: &[String]) -> String {
+/// The beginning of a case file, up to its services; `date` is that on which the run begins, if something needs one.
+fn head(vendor: &str, services: &[String], date: Option<&str>) -> String {
     let name = services.first().map_or("imported", String::as_str);
     let mut text = format!(
         "# Scaling as {vendor} has it. Replace each TODO; `headroom config check` lists those that are left.\n\
-         case: {name}\n\
-         traffic:\n"
+         case: {name}\n"
     );
+    if let Some(date) = date {
+        text += &format!(
+            "begins: {date} # schedules need a date; remove this key if the traffic file has dates\n"
+        );
+    }
+    text += "traffic:\n";
     text += &to_fill_in(
         1,
         "rate",

@@ -130,6 +130,7 @@ impl Controller {
     pub fn max(&self) -> Option<u32> {
         match &self.0 {
             Kind::Aws(aws) => Some(aws.max()),
+            Kind::Hpa(hpa) => Some(hpa.max()),
             _ => None,
         }
     }

@@ -148,6 +148,11 @@ impl Hpa {
         &self.settings
     }
 
+    /// Changes `minReplicas` and `maxReplicas`, as if the object had been edited. The next sync applies them.
+    pub fn set_bounds(&mut self, min: InstanceCount, max: InstanceCount) {
+        (self.settings.min, self.settings.max) = (min, max);
+    }
+
     /// What each metric of the settings was at the last sync that looked at the metrics; none if it failed.
     pub fn usages(&self) -> &[Option<Usage>] {
         &self.usages

@@ -32,6 +32,7 @@ impl Scheduled {
         (min, self.max.unwrap_or(max).max(min))
     }
 
+    /// What is wrong with it, as the action of this index.
     pub(super) fn problem(&self, index: usize, platform: Platform) -> Option<ScalingError> {
         match *self {
             Scheduled { min: None, max: None, desired: None, .. } => {

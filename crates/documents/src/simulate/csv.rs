@@ -18,7 +18,7 @@ impl Simulation {
                 for service in &outcome.services {
                     for (minute, row) in service.rows.iter().enumerate() {
                         let (stage_name, seed, name) = (&stage.name, outcome.seed, &service.name);
-                        let clock = stage.clock(row);
+                        let clock = stage.time_of(row);
                         write!(out, "{stage_name},{seed},{name},{minute},{clock},{}", cells(row))?;
                         let seen = service.seen.minute(minute);
                         for name in &watched {

@@ -24,9 +24,10 @@ pub use verdict::{Judged, Verdict};
 pub use versus::Versus;
 
 use control::assumption::Assumption;
-use sim::outcome::Row;
+use sim::outcome::{Clock, Row};
 use sim::{Fidelity, Outcome};
 use std::time::Duration;
+use units::Timestamp;
 
 /// The JSON Schema of the result.
 pub const SCHEMA: &str = include_str!("../../schemas/simulate.schema.json");
@@ -76,8 +77,8 @@ pub struct Stage {
     pub about: String,
     /// Whether it is independent of the others, such as a negative control.
     pub aside: bool,
-    /// The time of the day at which the measured time begins, from midnight.
-    pub begins: Duration,
+    /// Its times of day, and its dates if they are known.
+    pub clock: Clock,
     /// What is simulated before the measured time.
     pub warm_up: Duration,
     /// Whose prices its costs are; none: it has none.
@@ -122,23 +123,15 @@ impl Simulated {
 }
 
 impl Stage {
-    /// Day and time of the day, such as `day 1 06:42:00`; the warm-up is before day 1. `nanos` count from the beginning
-    /// of the simulated time.
+    /// Day and time of day, such as `day 1 06:42:00`, or with the date if it is known. `nanos` count from the beginning of
+    /// the simulated time.
     pub fn when(&self, nanos: u64) -> String {
-        let second = nanos / 1_000_000_000;
-        const DAY: u64 = 24 * 3600;
-        let clock = second + self.begins.as_secs() + DAY * 400 - self.warm_up.as_secs();
-        let (day, of_day) = (clock / DAY, clock % DAY);
-        let label = match day.checked_sub(400) {
-            Some(day) => format!("day {}", day + 1),
-            None => "warm-up".to_owned(),
-        };
-        format!("{label} {:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60)
+        self.clock.when(Timestamp::from_nanos(nanos))
     }
 
     /// A minute's time of the day as `06:42`.
-    fn clock(&self, row: &Row) -> String {
-        let minutes = row.time_of_day(self.begins, self.warm_up).as_secs() / 60;
+    fn time_of(&self, row: &Row) -> String {
+        let minutes = row.time_of_day(&self.clock).as_secs() / 60;
         format!("{:02}:{:02}", minutes / 60, minutes % 60)
     }
 }

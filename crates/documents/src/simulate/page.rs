@@ -60,7 +60,7 @@ fn charts(stages: &[Stage]) -> Vec<Section> {
         Section::Chart(Chart {
             title,
             caption: format!("{CAPTION}{of}"),
-            drawing: fleet(minutes, stage.begins, highest),
+            drawing: fleet(minutes, stage.clock.begins(), highest),
         })
     };
     charts.iter().map(chart).collect()

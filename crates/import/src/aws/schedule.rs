@@ -4,6 +4,7 @@
 //! of the skip; if it repeats the time, at the first of the two.
 
 use super::cron::Cron;
+use crate::time::time_zone;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -43,6 +44,18 @@ pub enum Recurrence {
 }
 
 impl Recurrence {
+    /// Reads a time as a vendor writes it: `cron(...)` with six fields, `rate(...)` and `at(...)` of AWS, or the five
+    /// fields of Unix, EC2 Auto Scaling and Kubernetes. `zone_name` is the zone of `at(...)`.
+    ///
+    /// # Errors
+    /// What is wrong with the expression or the zone, in words.
+    pub fn parse(text: &str, zone_name: Option<&str>) -> Result<Self, String> {
+        if text.contains('(') {
+            return recurrence(text, zone_name);
+        }
+        checked(unix_cron(text)?, zone_name)
+    }
+
     /// Whether it counts from its start.
     pub fn is_rate(&self) -> bool {
         matches!(self, Recurrence::Rate(_))
@@ -72,10 +85,23 @@ impl Schedule {
         }
     }
 
-    /// The hours and minutes at which it happens every day; none if days differ.
-    pub fn daily(&self) -> Option<Vec<(u8, u8)>> {
-        let Recurrence::Cron(cron) = &self.when else { return None };
-        cron.is_daily().then(|| cron.times().collect())
+    /// The last time that is not after `at`, in microseconds since 1970.
+    ///
+    /// ## Why windows that grow
+    /// Most actions recur within a few days, and a rate of a minute has many times. The longest pause of an expression
+    /// is that of the 29th of February, which the last window covers.
+    pub fn last_until(&self, at: i64) -> Option<i64> {
+        let to = self.end.map_or(at, |end| at.min(end)).saturating_add(1);
+        if let Recurrence::Once(once) = self.when {
+            return (once < to).then_some(once);
+        }
+        [2, 32, 366, 9 * 366].into_iter().find_map(|days| self.between(to - days * DAY, to).last().copied())
+    }
+
+    /// Whether it happens at the same times every day, from any day on.
+    pub fn is_daily(&self) -> bool {
+        let unbounded = self.start.is_none() && self.end.is_none();
+        unbounded && matches!(&self.when, Recurrence::Cron(cron) if cron.is_daily())
     }
 }
 
@@ -142,11 +168,12 @@ pub(super) fn checked(when: Recurrence, zone_name: Option<&str>) -> Result<Recur
 fn zone(name: Option<&str>) -> Result<TimeZone, String> {
     match name {
         None => Ok(TimeZone::UTC),
-        Some(name) => TimeZone::get(name).map_err(|_| format!("there is no time zone `{name}`")),
+        Some(name) => time_zone(name).ok_or_else(|| format!("there is no time zone `{name}`")),
     }
 }
 
 const MINUTE: i64 = 60_000_000;
+const DAY: i64 = 24 * 60 * MINUTE;
 
 #[cfg(test)]
 mod tests;

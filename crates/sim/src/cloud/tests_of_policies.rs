@@ -272,7 +272,7 @@ fn hpa(percent: u32, metrics: Vec<(hpa::Metric, PodMetric)>) -> Policy {
     all.extend(metrics);
     let (metrics, wired) = all.into_iter().unzip();
     let hpa = hpa::HpaSettings::new(InstanceCount::new(2), InstanceCount::new(20), metrics);
-    Policy::Hpa(Box::new(HpaScaling { hpa, metrics: wired, request: None }))
+    Policy::Hpa(Box::new(HpaScaling { hpa, metrics: wired, request: None, scheduled: Vec::new() }))
 }
 
 #[test]

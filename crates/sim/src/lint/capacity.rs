@@ -83,11 +83,7 @@ impl Capacity {
 
 /// Whether the maximum carries the peak, and what a target asks for then.
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let Some((_, max)) = subject.service.scaling.policy.bounds() else { return };
-    let max = match &subject.service.scaling.policy {
-        Scaled::Aws(aws) => aws.widest_bounds().1,
-        _ => max,
-    };
+    let Some((_, max)) = subject.service.scaling.policy.widest_bounds() else { return };
     let (Some(capacity), Some(peak)) = (subject.capacity, subject.load.highest()) else { return };
     let carried = f64::from(max) * capacity.rate;
     let name = &subject.service.name;

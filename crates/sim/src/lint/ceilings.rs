@@ -1,7 +1,7 @@
 //! Quotas and addresses that are exhausted before the policies' maximum.
 
 use super::{Finding, Rule};
-use crate::settings::{Policy, Service, System};
+use crate::settings::{Service, System};
 
 pub(super) fn check(system: &System, findings: &mut Vec<Finding>) {
     let names = || system.services.iter().map(|service| service.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -55,8 +55,5 @@ pub(super) fn check(system: &System, findings: &mut Vec<Finding>) {
 
 /// The highest number of instances that may be requested: a schedule may raise the maximum.
 fn maximum(service: &Service) -> u32 {
-    match &service.scaling.policy {
-        Policy::Aws(aws) => aws.widest_bounds().1,
-        policy => policy.bounds().map_or(service.instances.get(), |(_, max)| max),
-    }
+    service.scaling.policy.widest_bounds().map_or(service.instances.get(), |(_, max)| max)
 }

@@ -308,7 +308,12 @@ fn hpa_linted(percent: u32, change: impl FnOnce(&mut Service, &mut HpaScaling)) 
         InstanceCount::new(20),
         vec![hpa::Metric::cpu_utilization(percent)],
     );
-    let mut scaling = HpaScaling { hpa: settings, metrics: vec![PodMetric::Cpu], request: Some(0.5) };
+    let mut scaling = HpaScaling {
+        hpa: settings,
+        metrics: vec![PodMetric::Cpu],
+        request: Some(0.5),
+        scheduled: Vec::new(),
+    };
     let mut service = service(2);
     change(&mut service, &mut scaling);
     service.scaling.policy = Policy::Hpa(Box::new(scaling));

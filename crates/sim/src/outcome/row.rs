@@ -1,5 +1,6 @@
 //! One minute.
 
+use super::Clock;
 use crate::cloud::Counts;
 use std::time::Duration;
 use units::Timestamp;
@@ -92,13 +93,9 @@ impl Row {
         self.errors + self.refused + self.timed_out + self.failed
     }
 
-    /// The beginning of the minute since midnight, if the measured time begins at the time of day `begins`, after a
-    /// warm-up of `warm_up`.
-    pub fn time_of_day(&self, begins: Duration, warm_up: Duration) -> Duration {
-        let day = Duration::from_secs(24 * 3600);
-        let since_start = Duration::from_nanos(self.at.as_nanos()).saturating_sub(Duration::from_secs(60));
-        let since_midnight = (begins + day * 366 + since_start).saturating_sub(warm_up);
-        Duration::from_nanos((since_midnight.as_nanos() % day.as_nanos()) as u64)
+    /// The time of day at the beginning of the minute, since midnight.
+    pub fn time_of_day(&self, clock: &Clock) -> Duration {
+        clock.of_day(Duration::from_nanos(self.at.as_nanos()).saturating_sub(Duration::from_secs(60)))
     }
 }
 

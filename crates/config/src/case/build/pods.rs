@@ -2,10 +2,12 @@
 
 use super::Builder;
 use super::behavior::blamed;
+use super::schedule::Agenda;
 use crate::case::file::ScalingTable;
 use crate::case::scaling_file::{HpaTable, KnativeTable};
 use crate::case::words::{Number, Percentage};
 use control::Refusal;
+use control::scaling::Scheduled;
 use control::scaling::hpa::{Controller, HpaSettings, HpaSettingsError, Metric, Milli, Source, Version};
 use control::scaling::knative::{KnativeSettings, KnativeSettingsError};
 use fields::{At, Place, between};
@@ -13,7 +15,7 @@ use sim::settings::{HpaScaling, KnativeScaling, PodMetric};
 use units::InstanceCount;
 
 impl Builder<'_> {
-    pub(super) fn hpa(&mut self, table: &ScalingTable, at: &At<HpaTable>) -> HpaScaling {
+    pub(super) fn hpa(&mut self, table: &ScalingTable, at: &At<HpaTable>, agenda: Agenda) -> HpaScaling {
         let HpaTable {
             cpu, requests_per_second, in_flight, request, tolerance, sync_period, version, ..
         } = &at.value;
@@ -60,11 +62,17 @@ impl Builder<'_> {
             }
             known
         });
+        let (least, most) = agenda.bounds((table.min.value.0, table.max.value.0));
+        for desired in table.schedule.iter().flatten().filter_map(|entry| entry.value.desired.as_ref()) {
+            let message = "a HorizontalPodAutoscaler decides the number of replicas itself".to_owned();
+            let help = "set `min` and `max`; `desired` is for `platform: ec2` and `local`".to_owned();
+            self.report.wrong(&desired.place, message, "no effect", help);
+        }
         let hpa = HpaSettings {
             version: version.unwrap_or_default(),
             behavior,
             controller: Controller { tolerance, sync_period: sync, ..usual },
-            ..HpaSettings::new(count(&table.min), count(&table.max), metrics)
+            ..HpaSettings::new(InstanceCount::new(least), InstanceCount::new(most), metrics)
         };
         let place = |error: &HpaSettingsError| blamed(error, &at.value).unwrap_or(&at.place);
         let problems = hpa.problems();
@@ -74,7 +82,22 @@ impl Builder<'_> {
         for error in unsaid {
             self.refused(place(error), error.refusal());
         }
-        HpaScaling { hpa, metrics: kinds, request: request.as_ref().map(|at| at.value.0) }
+        let scheduled: Vec<Scheduled> = agenda
+            .ahead
+            .into_iter()
+            .map(|(action, _)| action)
+            .filter(|action| action.desired.is_none())
+            .collect();
+        let scaling =
+            HpaScaling { hpa, metrics: kinds, request: request.as_ref().map(|at| at.value.0), scheduled };
+        if problems.is_empty()
+            && let Some(problem) = scaling.schedule_problem()
+            && let Some(entry) = table.schedule.iter().flatten().next()
+        {
+            let help = "set `min` or `max` in each entry, to bounds that an HPA accepts".to_owned();
+            self.report.wrong(&entry.place, problem, "this schedule", help);
+        }
+        scaling
     }
 
     pub(super) fn knative(&mut self, table: &ScalingTable, at: &At<KnativeTable>) -> KnativeScaling {

@@ -4,36 +4,39 @@
 
 use super::Builder;
 use super::alarms::NamedAlarm;
+use super::schedule::Agenda;
 use crate::case::file::ScalingTable;
-use crate::case::scaling_file::{PolicyTable, ScheduleTable};
+use crate::case::scaling_file::PolicyTable;
 use control::alarm::Repeat;
 use control::scaling::{
-    CooldownFrom, CooldownScope, Platform, Policy as AwsPolicy, ScalerSettings, ScalingError, Scheduled,
+    CooldownFrom, CooldownScope, Platform, Policy as AwsPolicy, ScalerSettings, ScalingError,
 };
-use fields::{At, Count, Names, Place, between, word};
+use fields::{At, Names, Place, between, word};
 use sim::settings::{AwsScaling, Ends, Metric, Policy, Published, Scaling, ScalingNames};
 use std::time::Duration;
-use units::Timestamp;
 
 impl Builder<'_> {
-    /// The scaling of a service; none if the file has none.
-    pub(super) fn scaling(&mut self, found: Option<&At<ScalingTable>>) -> Scaling {
+    /// The scaling of a service, and the number of instances with which it begins unless the file says another; none
+    /// if the file has none.
+    pub(super) fn scaling(&mut self, found: Option<&At<ScalingTable>>) -> (Scaling, u32) {
         let usual = Scaling { goal: self.goal, ..Scaling::default() };
-        let Some(At { value: table, place }) = found else { return usual };
+        let Some(At { value: table, place }) = found else { return (usual, 1) };
+        let agenda = self.agenda(table);
+        let instances = agenda.instances((table.min.value.0, table.max.value.0));
         let ends = [("oldest", Ends::Oldest), ("newest", Ends::Newest)];
-        Scaling {
+        let scaling = Scaling {
             ends: word(table.ends.as_ref(), &ends, self.report),
             capacity: table.capacity.as_ref().map(|at| at.value.0.per_second()),
-            policy: self.scaler(table, place),
+            policy: self.scaler(table, place, agenda),
             ..usual
-        }
+        };
+        (scaling, instances)
     }
 
-    fn scaler(&mut self, table: &ScalingTable, place: &Place) -> Policy {
+    fn scaler(&mut self, table: &ScalingTable, place: &Place, agenda: Agenda) -> Policy {
         let aws = [
             table.alarms.is_some(),
             table.policies.is_some(),
-            table.schedule.is_some(),
             table.platform.as_ref().is_some_and(|at| at.value.0 != "local"),
             table.monitoring.is_some(),
         ];
@@ -45,9 +48,19 @@ impl Builder<'_> {
         }
         let (least, most) = self.bounds(table);
         match (&table.hpa, &table.knative) {
-            (Some(at), _) => Policy::Hpa(Box::new(self.hpa(table, at))),
-            (None, Some(at)) => Policy::Knative(Box::new(self.knative(table, at))),
-            (None, None) => Policy::Aws(Box::new(self.aws(table, place, (least, most)))),
+            (Some(at), _) => Policy::Hpa(Box::new(self.hpa(table, at, agenda))),
+            (None, Some(at)) => {
+                self.no_schedule(table);
+                Policy::Knative(Box::new(self.knative(table, at)))
+            }
+            (None, None) => Policy::Aws(Box::new(self.aws(table, place, (least, most), agenda))),
+        }
+    }
+
+    fn no_schedule(&mut self, table: &ScalingTable) {
+        if let Some(At { place, .. }) = table.schedule.iter().flatten().next() {
+            let message = "`schedule` is not simulated with `knative`".to_owned();
+            self.report.wrong(place, message, "no effect", "remove `schedule`".to_owned());
         }
     }
 
@@ -61,9 +74,8 @@ impl Builder<'_> {
         (least.min(most), most)
     }
 
-    fn aws(&mut self, table: &ScalingTable, place: &Place, bounds: (u32, u32)) -> AwsScaling {
-        let (least, most) =
-            self.day_before(table).iter().fold(bounds, |bounds, action| action.bounds(bounds));
+    fn aws(&mut self, table: &ScalingTable, place: &Place, bounds: (u32, u32), agenda: Agenda) -> AwsScaling {
+        let (least, most) = agenda.bounds(bounds);
         let platforms = [
             ("ecs", Platform::Ecs),
             ("application", Platform::Application),
@@ -100,7 +112,7 @@ impl Builder<'_> {
             let periods = periods_on_cpu(&alarms, &policies, &metrics);
             self.monitoring(at, platform, &periods, &mut metrics);
         }
-        let scheduled = self.schedule(table);
+        let (scheduled, scheduled_names) = agenda.ahead.into_iter().unzip();
         let froms = [("fulfilled", CooldownFrom::Fulfilled), ("decision", CooldownFrom::Decision)];
         let scopes = [("target", CooldownScope::Target), ("policy", CooldownScope::Policy)];
         let settings = ScalerSettings {
@@ -140,50 +152,9 @@ impl Builder<'_> {
             names: ScalingNames {
                 alarms: alarms.iter().map(|alarm| alarm.0.to_owned()).collect(),
                 policies: policies.into_iter().map(|policy| policy.0).collect(),
-                scheduled: Vec::new(),
+                scheduled: scheduled_names,
             },
         }
-    }
-
-    /// The default number of instances at the beginning: the result of the previous day's schedule, or the minimum.
-    pub(super) fn instances_left(&self, table: &ScalingTable) -> u32 {
-        let bounds = (table.min.value.0, table.max.value.0);
-        let left = |(bounds, count): ((u32, u32), Option<u32>), action: &Scheduled| {
-            (action.bounds(bounds), action.desired.or(count))
-        };
-        let ((least, most), count) = self.day_before(table).iter().fold((bounds, None), left);
-        count.map_or(least, |count| count.min(most).max(least))
-    }
-
-    /// Daily changes, as times of this run.
-    fn schedule(&self, table: &ScalingTable) -> Vec<Scheduled> {
-        let entries = table.schedule.iter().flatten();
-        let mut scheduled: Vec<Scheduled> = entries
-            .flat_map(|At { value: entry, .. }| {
-                self.clock.each_day(entry.at.value.0).map(|at| action(entry, at))
-            })
-            .collect();
-        scheduled.sort_by_key(|entry| entry.at);
-        scheduled
-    }
-
-    /// Daily changes, as they last happened before this run: each once, in order. Their times are a day later.
-    fn day_before(&self, table: &ScalingTable) -> Vec<Scheduled> {
-        let entries = table.schedule.iter().flatten();
-        let mut scheduled: Vec<Scheduled> =
-            entries.map(|at| action(&at.value, self.clock.first(at.value.at.value.0))).collect();
-        scheduled.sort_by_key(|entry| entry.at);
-        scheduled
-    }
-}
-
-fn action(entry: &ScheduleTable, at: Duration) -> Scheduled {
-    let count = |at: &Option<At<Count>>| at.as_ref().map(|at| at.value.0);
-    Scheduled {
-        at: Timestamp::ZERO + at,
-        min: count(&entry.min),
-        max: count(&entry.max),
-        desired: count(&entry.desired),
     }
 }
 

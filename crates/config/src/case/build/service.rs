@@ -15,8 +15,7 @@ impl Builder<'_> {
         let endpoints = table.endpoints.0.as_ref().map(|found| self.endpoints(found, place == 0));
         let server = table.server.0.as_ref().map(|at| self.server(&at.value));
         let hosts = table.hosts.0.as_ref().map(|found| self.hosts(found));
-        let scaling = self.scaling(table.scaling.as_ref());
-        let least = table.scaling.as_ref().map_or(1, |at| self.instances_left(&at.value));
+        let (scaling, least) = self.scaling(table.scaling.as_ref());
         let instances = table.instances.as_ref().map_or(least, |at| {
             between(at, 0, INSTANCES_MAX, "as many as run at the beginning", self.report)
         });

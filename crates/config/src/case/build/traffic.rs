@@ -1,10 +1,11 @@
-//! Traffic: the daily shape, a table of counts, or users.
+//! Traffic: a shape, a table of counts, or users.
 
 use super::{Builder, SPAN_MAX};
+use crate::case::calendar::{Calendar, micros, since_midnight};
 use crate::case::counts;
-use crate::case::file::{NoiseTable, TrafficTable};
-use crate::case::words::{TimeOfDay, Times};
-use fields::{At, Names, Place, Scalar as _, Share, Span, Text, word};
+use crate::case::file::{CaseTable, NoiseTable, TrafficTable};
+use crate::case::words::{Begins, Times};
+use fields::{At, Place, Text, word};
 use sim::settings::{Arrivals, Distribution, Noise, Traffic};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,21 +17,17 @@ pub(super) struct Found {
     pub(super) measured: Duration,
     /// The time before it: whole rows of a table.
     pub(super) warm_up: Duration,
-    /// The time of day at which it begins.
-    pub(super) begins: Duration,
+    /// When it begins: a traffic file may have dates.
+    pub(super) calendar: Calendar,
     /// Changes that were made to a table.
     pub(super) notes: Vec<String>,
 }
 
 impl Builder<'_> {
     /// The traffic, unless there are problems.
-    pub(super) fn traffic(
-        &mut self,
-        at: &At<TrafficTable>,
-        begins: Duration,
-        measured: Option<&At<Span>>,
-    ) -> Option<Found> {
+    pub(super) fn traffic(&mut self, at: &At<TrafficTable>, case: &CaseTable) -> Option<Found> {
         let At { value: table, place } = at;
+        let measured = case.measured.as_ref();
         if let Some(at) = measured.filter(|at| at.value.0.is_zero()) {
             let help = "write a span such as `1d`".to_owned();
             self.report.wrong(&at.place, "nothing is measured".to_owned(), "zero", help);
@@ -58,7 +55,9 @@ impl Builder<'_> {
             return None;
         }
         let warm_up = self.warm_up;
-        let plain = |traffic| Found { traffic, measured, warm_up, begins, notes: Vec::new() };
+        let calendar = self.calendar.clone();
+        let of_file = calendar.clone();
+        let plain = |traffic| Found { traffic, measured, warm_up, calendar: of_file, notes: Vec::new() };
         if let Some(users) = &table.users {
             let users_found = fields::between(users, 1, USERS_MAX, "30 is usual", self.report);
             let think = table
@@ -96,21 +95,25 @@ impl Builder<'_> {
         if let Some(peak) = &table.peak {
             self.some_load(peak.value.0, &peak.place);
             let smooth = word(table.rises.as_ref(), &[("smooth", true), ("straight", false)], self.report);
-            let shape = self.shape(table.day.as_ref(), &peak.place)?;
-            let start = (begins.as_secs_f64() - self.warm_up.as_secs_f64()).rem_euclid(DAY.as_secs_f64());
+            let shape = self.week(table, &peak.place)?;
+            let starts = calendar.starts(self.warm_up);
             let rate = |minute: usize| {
-                let at = start + (minute as f64 + 0.5) * MINUTE.as_secs_f64();
-                peak.value.0.per_second() * level(&shape, at.rem_euclid(DAY.as_secs_f64()), smooth)
+                let middle = MINUTE * u32::try_from(minute).unwrap_or(u32::MAX) + MINUTE / 2;
+                let at = calendar.civil(starts.saturating_add(micros(middle)));
+                peak.value.0.per_second() * shape.level(at, smooth)
             };
-            return Some(plain(open((0..bins).map(rate).collect(), MINUTE)));
+            let rates = (0..bins).map(rate).collect();
+            return Some(plain(open(rates, MINUTE)));
         }
         let file = table.file.as_ref()?;
-        self.table_of_counts(table, file, measured, given.is_some()).map(|found| Found {
-            traffic: open(found.rates, found.bin),
-            measured: found.measured,
-            warm_up: found.warm_up,
-            begins: found.begins.unwrap_or(begins),
-            notes: found.notes,
+        self.table_of_counts(table, file, case.begins.as_ref(), measured, given.is_some()).map(|found| {
+            Found {
+                traffic: open(found.rates, found.bin),
+                measured: found.measured,
+                warm_up: found.warm_up,
+                calendar: found.calendar,
+                notes: found.notes,
+            }
         })
     }
 
@@ -128,6 +131,7 @@ impl Builder<'_> {
         let place = |at: Option<&Place>, fits: bool| at.filter(|_| !fits).cloned();
         let strangers = [
             (place(table.day.as_ref().map(|at| &at.place), day), "`day` only with `peak`"),
+            (place(table.week.as_ref().map(|at| &at.place), day), "`week` only with `peak`"),
             (place(table.rises.as_ref().map(|at| &at.place), day), "`rises` only with `peak`"),
             (place(table.bin.as_ref().map(|at| &at.place), file), "`bin` only with `file`"),
             (place(table.times.as_ref().map(|at| &at.place), file), "`times` only with `file`"),
@@ -141,60 +145,6 @@ impl Builder<'_> {
             self.report.wrong(&place, message.to_owned(), "no effect", help);
         }
     }
-
-    /// The points of the day in seconds since midnight, ascending, without duplicates.
-    fn shape(&mut self, day: Option<&At<Names<At<Share>>>>, peak: &Place) -> Option<Vec<(f64, f64)>> {
-        let Some(At { value: names, place }) = day else {
-            let help = "add `day: { '02:30': 34%, '20:00': 100% }`, or write `rate:`".to_owned();
-            self.report.wrong(peak, "`peak` without `day`".to_owned(), "of which shape?", help);
-            return None;
-        };
-        let mut points = Vec::new();
-        for named in names.iter() {
-            let Some(time) = TimeOfDay::parse(&named.name) else {
-                let message = format!("`{}` is not a valid time of day", named.name);
-                self.report.wrong(
-                    &named.place,
-                    message,
-                    "this key",
-                    format!("write {}", TimeOfDay::EXPECTED),
-                );
-                continue;
-            };
-            if let Some(at) = &named.value {
-                points.push((time.0.as_secs_f64() % DAY.as_secs_f64(), at.value.0.get(), &named.place));
-            }
-        }
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for pair in points.windows(2) {
-            if pair[0].0 == pair[1].0 {
-                let help = "keep one of them; 24:00 is 00:00 of the next day".to_owned();
-                self.report.wrong(pair[1].2, "another point at that time".to_owned(), "again", help);
-            }
-        }
-        if points.is_empty() {
-            if !self.report.knows_of(&place.path) {
-                let help = "add times, such as `'02:30': 34%`".to_owned();
-                self.report.wrong(place, "a day without points".to_owned(), "empty", help);
-            }
-            return None;
-        }
-        Some(points.into_iter().map(|(time, share, _)| (time, share)).collect())
-    }
-}
-
-/// The shape between its points; it is repeated every day.
-fn level(points: &[(f64, f64)], at: f64, smooth: bool) -> f64 {
-    let next = points.iter().position(|(time, _)| *time > at).unwrap_or(0);
-    let before = (next + points.len() - 1) % points.len();
-    let day = DAY.as_secs_f64();
-    let ((from, low), (to, high)) = (points[before], points[next]);
-    let span = (to - from).rem_euclid(day);
-    let span = if span == 0.0 { day } else { span };
-    let share = (at - from).rem_euclid(day) / span;
-    // A polynomial gives the same digits on every machine, and resembles the cosine.
-    let share = if smooth { share * share * (3.0 - 2.0 * share) } else { share };
-    low + (high - low) * share
 }
 
 struct Counts {
@@ -202,16 +152,17 @@ struct Counts {
     bin: Duration,
     measured: Duration,
     warm_up: Duration,
-    begins: Option<Duration>,
+    calendar: Calendar,
     notes: Vec<String>,
 }
 
 impl Builder<'_> {
-    /// Traffic from a table. The warm-up has the rate of the table's first row.
+    /// Traffic from a table, from its first row or from `begins` on. A warm-up before the first row has its rate.
     fn table_of_counts(
         &mut self,
         table: &TrafficTable,
         file: &At<Text>,
+        begins: Option<&At<Begins>>,
         measured: Duration,
         measured_given: bool,
     ) -> Option<Counts> {
@@ -239,26 +190,69 @@ impl Builder<'_> {
             return None;
         }
         let mut notes = read.notes;
-        let asked = if measured_given || self.measured_said { measured } else { length };
-        if asked > length {
+        let (calendar, skipped) =
+            self.within_table(file, begins, &read.start, read.bin, length, &mut notes)?;
+        let rest = length - read.bin * skipped;
+        let asked = if measured_given || self.measured_said { measured } else { rest };
+        if asked > rest {
             notes.push(format!(
-                "{} ends after {length}; its last rate goes on until {asked}: measure {length} or less, or bring traffic \
+                "{} ends after {rest}; its last rate goes on until {asked}: measure {rest} or less, or bring traffic \
                  for longer",
                 file.value.0,
-                length = units::show_duration(length),
+                rest = units::show_duration(rest),
                 asked = units::show_duration(asked)
             ));
         }
-        let warm = usize::try_from(self.warm_up.as_nanos().div_ceil(read.bin.as_nanos().max(1))).unwrap_or(0);
+        let warm =
+            u32::try_from(self.warm_up.as_nanos().div_ceil(read.bin.as_nanos().max(1))).unwrap_or(u32::MAX);
         let first = rates.first().copied().unwrap_or(0.0);
-        let rates = std::iter::repeat_n(first, warm).chain(rates).collect();
-        // Microseconds since 1970; the time of day in UTC.
-        let begins = read.start.map(|start| {
-            let day = DAY.as_micros() as i64;
-            Duration::from_micros(start.rem_euclid(day) as u64)
-        });
-        let warm_up = read.bin * u32::try_from(warm).unwrap_or(u32::MAX);
-        Some(Counts { rates, bin: read.bin, measured: asked, warm_up, begins, notes })
+        let before_table = std::iter::repeat_n(first, warm.saturating_sub(skipped) as usize);
+        let of_table = rates.into_iter().skip(skipped.saturating_sub(warm) as usize);
+        let rates = before_table.chain(of_table).collect();
+        Some(Counts { rates, bin: read.bin, measured: asked, warm_up: read.bin * warm, calendar, notes })
+    }
+
+    /// The calendar of a table with times, and how many of its rows are before the measured time.
+    fn within_table(
+        &mut self,
+        file: &At<Text>,
+        begins: Option<&At<Begins>>,
+        start: &Option<i64>,
+        bin: Duration,
+        length: Duration,
+        notes: &mut Vec<String>,
+    ) -> Option<(Calendar, u32)> {
+        let calendar = self.calendar.clone();
+        let Some(start) = *start else { return Some((calendar, 0)) };
+        let (name, of_table) = (&file.value.0, calendar.clone().at(start));
+        let shown =
+            |at: i64| format!("{} ({})", calendar.civil(at).strftime("%Y-%m-%d %H:%M"), calendar.zone().name);
+        let Some(At { place, .. }) = begins.filter(|_| calendar.is_dated()) else {
+            let of_day = |calendar: &Calendar| since_midnight(calendar.civil(calendar.begins()));
+            if begins.is_some() && of_day(&calendar) != of_day(&of_table) {
+                notes.push(format!(
+                    "{name} begins at {}, so `begins`, which has no date, is not used: remove it, or write a date to \
+                     begin later",
+                    shown(start)
+                ));
+            }
+            return Some((of_table, 0));
+        };
+        let into = calendar.begins() - start;
+        let rows = into / micros(bin).max(1);
+        if into < 0 || into >= micros(length) || into % micros(bin).max(1) != 0 {
+            let message = format!(
+                "{name} has rows of {} from {} to {}",
+                units::show_duration(bin),
+                shown(start),
+                shown(start.saturating_add(micros(length)))
+            );
+            let help =
+                "write the beginning of a row, or remove `begins` to begin with the first row".to_owned();
+            self.report.wrong(place, message, "no row begins here", help);
+            return None;
+        }
+        Some((calendar, u32::try_from(rows).unwrap_or(u32::MAX)))
     }
 }
 
@@ -267,32 +261,3 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const USERS_MAX: u32 = 10_000_000;
 const RATE_MAX: f64 = 1e8;
 const SIGMA_MAX: f64 = 2.0;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_day_goes_round() {
-        let hours = |hours: f64| hours * 3600.0;
-        let points = [(hours(2.5), 0.34), (hours(5.0), 0.34), (hours(10.0), 0.85), (hours(20.5), 1.0)];
-        for (at, expected) in [
-            // At the points and between equal ones.
-            (2.5, 0.34),
-            (4.0, 0.34),
-            (10.0, 0.85),
-            (20.5, 1.0),
-            // Half way; linear and smooth are equal.
-            (7.5, 0.595),
-            // Across midnight: half way from 20:30 to 02:30.
-            (23.5, 0.67),
-        ] {
-            for smooth in [true, false] {
-                assert!((level(&points, hours(at), smooth) - expected).abs() < 1e-9, "{at} {smooth}");
-            }
-        }
-        // A smooth rise begins slowly.
-        assert!(level(&points, hours(5.5), true) < level(&points, hours(5.5), false));
-        assert_eq!(level(&[(0.0, 0.5)], 100.0, true), 0.5);
-    }
-}

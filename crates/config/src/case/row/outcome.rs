@@ -15,7 +15,7 @@ impl Reference {
         };
         let inside = |row: &Row| {
             let Some((from, until)) = self.within else { return true };
-            let at = row.time_of_day(stage.begins, stage.system.warm_up);
+            let at = row.time_of_day(&stage.clock);
             if from <= until { from <= at && at < until } else { from <= at || at < until }
         };
         let minutes = Minutes {

@@ -3,18 +3,20 @@
 use super::{Draft, application, head, key_for, original, start, to_fill_in};
 use control::alarm::{FewSamples, Missing};
 use control::scaling::{Adjustment, Aggregation, Step};
-use import::aws::{Alarm, Fleet, Metric, Platform, Policy, Rule, Schedule, Service, Suspended};
-use import::width;
+use import::aws::{Alarm, Fleet, Metric, Platform, Policy, Recurrence, Rule, Schedule, Service, Suspended};
+use import::{shown_time, width};
 use std::time::Duration;
 
-/// The services of a fleet. `now`, in microseconds since 1970, is the day whose offset from UTC holds for schedules.
+/// The services of a fleet. `now`, in microseconds since 1970, is the day on which the run begins if schedules need one.
 pub fn aws(fleet: &Fleet, now: i64) -> Draft {
     let mut keys = Vec::new();
     for service in &fleet.services {
         let short = service.name.rsplit('/').next().unwrap_or(&service.name);
         key_for(short, &mut keys);
     }
-    let mut writer = Writer { now, text: head("AWS", &keys), ..Writer::default() };
+    let date =
+        fleet.services.iter().any(needs_date).then(|| shown_time(now).chars().take(DATE).collect::<String>());
+    let mut writer = Writer { text: head("AWS", &keys, date.as_deref()), ..Writer::default() };
     for (service, key) in fleet.services.iter().zip(&keys) {
         writer.service(service, key);
     }
@@ -23,8 +25,6 @@ pub fn aws(fleet: &Fleet, now: i64) -> Draft {
 
 #[derive(Default)]
 struct Writer {
-    /// In microseconds since 1970: the day whose offset from UTC holds for schedules.
-    now: i64,
     text: String,
     left_out: Vec<String>,
 }
@@ -219,54 +219,20 @@ impl Writer {
             self.left_out.push(format!("{}: scheduled scaling is suspended; left out", service.name));
             return;
         }
-        let mut lines = Vec::new();
-        for schedule in &service.schedule {
-            let times = schedule.daily().filter(|times| times.len() <= MOST_TIMES);
-            let name = format!("{}: scheduled action `{}`", service.name, schedule.name);
-            let bounded = schedule.start.is_some() || schedule.end.is_some();
-            let Some(times) = times else {
-                let text = &schedule.text;
-                self.left_out.push(format!(
-                    "{name} (`{text}`) is not the same every day, and a case file has one day; left out"
-                ));
-                continue;
-            };
-            if bounded {
-                self.left_out
-                    .push(format!("{name} begins or ends on a date; the case file has it on every day"));
-            }
-            let times = match schedule.zone.as_deref().filter(|zone| !UTC.contains(zone)) {
-                Some(zone) => self.in_utc(schedule, &times, zone, &name),
-                None => times,
-            };
-            lines.extend(times.into_iter().map(|time| schedule_words(schedule, time)));
-        }
-        if !lines.is_empty() {
+        if !service.schedule.is_empty() {
             self.line(3, "schedule:");
         }
-        for line in lines {
-            self.line(4, &line);
+        for schedule in &service.schedule {
+            self.line(4, &schedule_words(schedule));
         }
     }
+}
 
-    /// Times of a zone as they are in UTC today, which traffic tables are in.
-    fn in_utc(&mut self, schedule: &Schedule, times: &[(u8, u8)], zone: &str, name: &str) -> Vec<(u8, u8)> {
-        let always = Schedule { start: None, end: None, ..schedule.clone() };
-        let minutes = always.between(self.now, self.now.saturating_add(DAY)).into_iter();
-        let minutes = minutes.map(|at| at.rem_euclid(DAY) / MINUTE_MICROS);
-        let utc: Vec<(u8, u8)> = minutes
-            .filter_map(|at| Some((u8::try_from(at / 60).ok()?, u8::try_from(at % 60).ok()?)))
-            .collect();
-        let shown = |times: &[(u8, u8)]| {
-            times.iter().map(|(hour, minute)| format!("{hour:02}:{minute:02}")).collect::<Vec<_>>().join(", ")
-        };
-        self.left_out.push(format!(
-            "{name} is at {} in {zone}; the case file has it in UTC, where it is {} today",
-            shown(times),
-            shown(&utc)
-        ));
-        utc
-    }
+/// Whether the times of an action depend on the date.
+fn needs_date(service: &Service) -> bool {
+    let same_offset = |zone: &str| import::time_zone(zone).is_some_and(|zone| zone.to_fixed_offset().is_ok());
+    let of = |schedule: &Schedule| !schedule.is_daily() || !schedule.zone.as_deref().is_none_or(same_offset);
+    !service.suspended.scheduled && service.schedule.iter().any(of)
 }
 
 fn alarm_words(alarm: &Alarm) -> String {
@@ -338,23 +304,27 @@ fn span(key: &str, found: Option<Duration>) -> Option<String> {
     found.map(|found| format!("{key}: {}", width(found)))
 }
 
-fn schedule_words(schedule: &Schedule, (hour, minute): (u8, u8)) -> String {
-    let mut words = vec![format!("at: '{hour:02}:{minute:02}'")];
+/// An action with its expression as AWS has it. The zone is always written, because the file may have another one.
+fn schedule_words(schedule: &Schedule) -> String {
+    let at = match schedule.when {
+        Recurrence::Once(at) => shown_time(at),
+        Recurrence::Cron(_) | Recurrence::Rate(_) => format!("'{}'", schedule.text),
+    };
+    let mut words = vec![format!("at: {at}")];
+    words.push(format!("zone: {}", schedule.zone.as_deref().unwrap_or("UTC")));
+    let bounds = [("start", schedule.start), ("end", schedule.end)];
+    words.extend(bounds.iter().filter_map(|(key, at)| at.map(|at| format!("{key}: {}", shown_time(at)))));
     let counts = [("min", schedule.min), ("max", schedule.max), ("desired", schedule.desired)];
     words.extend(counts.iter().filter_map(|(key, count)| count.map(|count| format!("{key}: {count}"))));
     format!("- {{ {} }}{}", words.join(", "), original("", &schedule.name))
 }
 
-// In microseconds.
-const MINUTE_MICROS: i64 = 60_000_000;
-const DAY: i64 = 24 * 60 * MINUTE_MICROS;
+/// The characters of a date, such as `2026-03-02`.
+const DATE: usize = 10;
 /// Points of metrics, unless they are of high resolution.
 const MINUTE: Duration = Duration::from_secs(60);
 /// AWS's default where a target tracking policy of ECS names none.
 const FIVE_MINUTES: Duration = Duration::from_secs(300);
-/// More times a day are no list that somebody reads.
-const MOST_TIMES: usize = 24;
-const UTC: [&str; 4] = ["UTC", "Etc/UTC", "Etc/GMT", "GMT"];
 
 #[cfg(test)]
 mod tests;

@@ -30,7 +30,7 @@ pub fn kubernetes(found: &Autoscalers) -> Result<Draft, Vec<String>> {
     if keys.is_empty() {
         return Err(left_out);
     }
-    Ok(Draft { text: head("Kubernetes", &keys) + &services, left_out, assumed })
+    Ok(Draft { text: head("Kubernetes", &keys, None) + &services, left_out, assumed })
 }
 
 /// The targets of an autoscaler that a case file can say.

@@ -4,6 +4,7 @@
 //! terminating while it drains. Its processor use is that of the last sync period; a pod that ran for less has none
 //! yet.
 
+use super::super::Scheduled;
 use super::super::hpa::{
     self, Milli, Pod, PodReading, Readiness, Reading, Sample, ScalingActive, Source, Usage,
 };
@@ -33,13 +34,15 @@ pub(super) struct Hpa {
     totals: Vec<[Milli; 1]>,
     /// A metric failed at the last sync: reported once while it lasts.
     failing: bool,
+    /// Scheduled changes of the bounds that are still to come, the next one last.
+    scheduled: Vec<Scheduled>,
 }
 
 impl Hpa {
     /// # Errors
     /// Every problem of the settings, in words.
     pub(super) fn new(settings: &HpaScaling) -> Result<Self, Vec<String>> {
-        let HpaScaling { hpa, metrics, request } = settings;
+        let HpaScaling { hpa, metrics, request, scheduled } = settings;
         let mut problems: Vec<String> = hpa.problems().iter().map(ToString::to_string).collect();
         if metrics.len() != hpa.metrics.len() {
             let (wired, all) = (metrics.len(), hpa.metrics.len());
@@ -47,6 +50,7 @@ impl Hpa {
                 "{wired} metrics are measured of the {all} that the autoscaler has: name each"
             ));
         }
+        problems.extend(settings.schedule_problem());
         let sync = hpa.controller.sync_period;
         if common_step(sync, MINUTE) != sync {
             problems
@@ -71,6 +75,7 @@ impl Hpa {
             totals: vec![[Milli(0)]; metrics.len()],
             metrics: metrics.clone(),
             failing: false,
+            scheduled: in_turn(scheduled),
         })
     }
 
@@ -124,7 +129,24 @@ impl Hpa {
         }
     }
 
+    /// The maximum in force.
+    pub(super) fn max(&self) -> u32 {
+        self.hpa.settings().max.get()
+    }
+
+    /// Applies the scheduled changes whose time has come; returns the bounds if they changed.
+    fn happens(&mut self, now: Timestamp) -> Option<(u32, u32)> {
+        let before = (self.hpa.settings().min.get(), self.max());
+        let mut bounds = before;
+        while let Some(action) = self.scheduled.pop_if(|action| action.at <= now) {
+            bounds = action.bounds(bounds);
+        }
+        self.hpa.set_bounds(InstanceCount::new(bounds.0), InstanceCount::new(bounds.1));
+        (bounds != before).then_some(bounds)
+    }
+
     pub(super) fn decide(&mut self, now: Timestamp, fleet: &Fleet<'_>) -> Verdict {
+        let changed = self.happens(now);
         let readings: Vec<Reading<'_>> = (0..self.metrics.len())
             .map(|place| {
                 if self.of_pods[place] {
@@ -143,6 +165,11 @@ impl Hpa {
         let decision = self.hpa.sync(now, &observation);
         let (from, to) = (decision.from.get(), decision.to.get());
         let mut decisions = Vec::new();
+        if let Some((min, max)) = changed {
+            let reason = format!("scheduled action: minReplicas {min}, maxReplicas {max}");
+            let policy = "schedule".to_owned();
+            decisions.push(Decision { from, to: from, policy, reason });
+        }
         let mut tell = |reason: String| {
             decisions.push(Decision { from, to, policy: "horizontal pod autoscaler".to_owned(), reason });
         };
@@ -163,6 +190,14 @@ impl Hpa {
         self.failing = failed;
         Verdict { desired: (to != from).then_some(to), decisions }
     }
+}
+
+/// The last one first, so that the next one can be taken from the end.
+fn in_turn(scheduled: &[Scheduled]) -> Vec<Scheduled> {
+    let mut scheduled = scheduled.to_vec();
+    scheduled.sort_by_key(|action| action.at);
+    scheduled.reverse();
+    scheduled
 }
 
 fn pod(instance: &Instance) -> Pod {

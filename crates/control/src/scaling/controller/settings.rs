@@ -2,9 +2,10 @@
 
 use super::super::hpa::HpaSettings;
 use super::super::knative::KnativeSettings;
-use super::super::{AlarmId, Names, PolicyId, ScalerSettings, Scheduled};
+use super::super::{AlarmId, Names, Platform, PolicyId, ScalerSettings, Scheduled};
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 use units::InstanceCount;
@@ -36,6 +37,25 @@ impl Policy {
             Policy::Hpa(hpa) => Some((hpa.hpa.min.get(), hpa.hpa.max.get())),
         }
     }
+
+    /// The lowest and highest number of instances that it may ever request: a schedule changes the bounds.
+    pub fn widest_bounds(&self) -> Option<(u32, u32)> {
+        let scheduled: &[Scheduled] = match self {
+            Policy::Aws(aws) => &aws.scaler.scheduled,
+            Policy::Hpa(hpa) => &hpa.scheduled,
+            Policy::None | Policy::Knative(_) => &[],
+        };
+        Some(widest(self.bounds()?, scheduled))
+    }
+}
+
+/// The widest bounds of a schedule.
+fn widest(bounds: (u32, u32), scheduled: &[Scheduled]) -> (u32, u32) {
+    let widen = |(min, max): (u32, u32), action: &Scheduled| {
+        let (least, most) = action.bounds((min, max));
+        (least.min(min), most.max(max))
+    };
+    scheduled.iter().fold(bounds, widen)
 }
 
 /// Alarms and policies of AWS, with their metrics.
@@ -54,11 +74,7 @@ pub struct AwsScaling {
 impl AwsScaling {
     /// The lowest and highest number of instances that it may ever request: a schedule changes the bounds.
     pub fn widest_bounds(&self) -> (u32, u32) {
-        let widen = |(min, max): (u32, u32), action: &Scheduled| {
-            let (least, most) = action.bounds((min, max));
-            (least.min(min), most.max(max))
-        };
-        self.scaler.scheduled.iter().fold((self.scaler.min, self.scaler.max), widen)
+        widest((self.scaler.min, self.scaler.max), &self.scaler.scheduled)
     }
 }
 
@@ -145,6 +161,28 @@ pub struct HpaScaling {
     pub metrics: Vec<PodMetric>,
     /// Processors that a pod requests, in cores; none: its allotment.
     pub request: Option<f64>,
+    /// Changes of `minReplicas` and `maxReplicas` at known times, as by a cron job. They do not set a number.
+    pub scheduled: Vec<Scheduled>,
+}
+
+impl HpaScaling {
+    /// What is wrong with the schedule, in words: an action that sets nothing or a number of pods, or bounds that the
+    /// autoscaler does not accept.
+    pub fn schedule_problem(&self) -> Option<String> {
+        let mut bounds = (self.hpa.min.get(), self.hpa.max.get());
+        for (index, action) in self.scheduled.iter().enumerate() {
+            // The rules of Application Auto Scaling, which has no `desired` either.
+            if let Some(problem) = action.problem(index, Platform::Application) {
+                return Some(problem.to_string());
+            }
+            bounds = action.bounds(bounds);
+            let (min, max) = (InstanceCount::new(bounds.0), InstanceCount::new(bounds.1));
+            if let Some(problem) = (HpaSettings { min, max, ..self.hpa.clone() }).problems().first() {
+                return Some(format!("scheduled action {index}: {problem}"));
+            }
+        }
+        None
+    }
 }
 
 /// The definition of a pod metric, and its unit.

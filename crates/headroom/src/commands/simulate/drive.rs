@@ -80,7 +80,7 @@ pub fn drive(case: &Case, chosen: &[usize], seeds: &[u64], how: How) -> Simulate
             name: stage.name.clone(),
             about: stage.about.clone(),
             aside: stage.aside,
-            begins: stage.begins,
+            clock: stage.clock.clone(),
             warm_up: stage.system.warm_up,
             prices: stage.prices.clone(),
             goals: goals(&stage.system),

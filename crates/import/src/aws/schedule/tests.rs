@@ -1,8 +1,6 @@
 use super::*;
 use proptest::prelude::*;
 
-const DAY: i64 = 24 * 60 * MINUTE;
-
 fn at(text: &str) -> i64 {
     text.parse::<Timestamp>().unwrap().as_microsecond()
 }
@@ -100,7 +98,37 @@ fn rates_count_from_their_start_and_bounds_hold() {
     assert_eq!(schedule.between(start, start + DAY).len(), 2);
     schedule.when = recurrence("cron(0 * * * ? *)", None).unwrap();
     assert_eq!(schedule.between(0, i64::MAX).len(), 7);
-    assert_eq!(schedule.daily().map(|times| times.len()), Some(24));
+    assert!(!schedule.is_daily());
+    (schedule.start, schedule.end) = (None, None);
+    assert!(schedule.is_daily());
+}
+
+/// The state before a run follows from the last time of each action.
+#[test]
+fn the_last_time_is_found_however_long_ago() {
+    for (text, until, want) in [
+        // At that time, and before it.
+        ("0 8 * * *", "2026-03-04T08:00:00Z", Some("2026-03-04T08:00:00Z")),
+        ("0 8 * * *", "2026-03-04T07:59:59Z", Some("2026-03-03T08:00:00Z")),
+        // On Monday, that of Friday.
+        ("0 20 * * MON-FRI", "2026-03-02T06:00:00Z", Some("2026-02-27T20:00:00Z")),
+        // The last day of a short month.
+        ("cron(0 0 L * ? *)", "2026-03-15T00:00:00Z", Some("2026-02-28T00:00:00Z")),
+        // A leap day, also across 2100, which has none.
+        ("0 0 29 2 *", "2027-12-01T00:00:00Z", Some("2024-02-29T00:00:00Z")),
+        ("0 0 29 2 *", "2104-02-01T00:00:00Z", Some("2096-02-29T00:00:00Z")),
+        ("at(2026-01-01T00:00:00)", "2026-03-01T00:00:00Z", Some("2026-01-01T00:00:00Z")),
+        ("at(2026-04-01T00:00:00)", "2026-03-01T00:00:00Z", None),
+    ] {
+        let schedule = schedule(Recurrence::parse(text, None).unwrap(), None);
+        let shown =
+            schedule.last_until(at(until)).map(|at| Timestamp::from_microsecond(at).unwrap().to_string());
+        assert_eq!(shown.as_deref(), want, "{text} until {until}");
+    }
+    let mut rate = schedule(recurrence("rate(1 minute)", None).unwrap(), None);
+    (rate.start, rate.end) = (Some(at("2020-01-01T00:00:00Z")), Some(at("2020-02-01T00:00:30Z")));
+    assert_eq!(rate.last_until(at("2026-01-01T00:00:00Z")), Some(at("2020-02-01T00:00:00Z")));
+    assert_eq!(rate.last_until(at("2019-01-01T00:00:00Z")), None);
 }
 
 #[test]
@@ -143,7 +171,7 @@ proptest! {
             let from = at("2026-01-01T00:00:00Z");
             let count = schedule.between(from, from + days * DAY).len() as i64;
             prop_assert!((count - days).abs() <= 1, "{zone}: {count} in {days} days");
-            prop_assert_eq!(schedule.daily(), Some(vec![(hour, minute)]));
+            prop_assert!(schedule.is_daily());
         }
     }
 }
