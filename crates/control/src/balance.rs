@@ -15,7 +15,8 @@
 //! | [`ConsistentHash`] | instances cache, so a key should stay | constant time (expected) |
 //!
 //! [`Available`] wraps each of them: draining, ejection, checks, slow start. [`Affinity`] goes between the two for
-//! sticky clients. [`ejection`], [`HealthState`] and [`RetryBudget`] make related decisions.
+//! sticky clients, and [`Picker`] combines the three. [`ejection`], [`HealthState`] and [`RetryBudget`] make related
+//! decisions.
 
 mod affinity;
 mod available;
@@ -27,6 +28,7 @@ mod least_outstanding;
 mod members;
 mod peak_ewma;
 mod penalty;
+mod picker;
 mod retry_budget;
 mod round_robin;
 mod slow_start;
@@ -38,6 +40,7 @@ pub use consistent_hash::ConsistentHash;
 pub use health::{HealthChange, HealthState};
 pub use least_outstanding::LeastOutstanding;
 pub use peak_ewma::PeakEwma;
+pub use picker::{Method, Picker};
 pub use retry_budget::{BudgetSpent, RetryBudget};
 pub use round_robin::RoundRobin;
 pub use slow_start::SlowStart;

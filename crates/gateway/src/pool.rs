@@ -12,7 +12,6 @@
 mod change;
 mod cookie;
 mod health;
-mod picker;
 mod process;
 #[cfg(test)]
 mod tests;
@@ -27,8 +26,7 @@ pub(crate) use process::{Prepared, ProcessPool};
 use crate::metrics::pools::{InstanceCounts, InstanceState, PoolCounts, Retried, Retry};
 use crate::settings::Pool;
 use control::balance::ejection::{Decision, Seen};
-use control::balance::{InstanceId, Outcome, Placed, SlowStart, Weight};
-use picker::Picker;
+use control::balance::{InstanceId, Outcome, Picker, Placed, SlowStart, Weight};
 use stats::Rng;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -82,7 +80,7 @@ impl WorkerPool {
         WorkerPool {
             process,
             version: 0,
-            picker: Picker::new(&settings.balance),
+            picker: Picker::new(settings.balance.method()),
             instances: Vec::new(),
             cookies: Vec::new(),
             tell_after: None,
@@ -104,8 +102,8 @@ impl WorkerPool {
         self.said = None;
         self.process = Arc::clone(process);
         let first = self.instances.is_empty();
-        let old = (!self.picker.is(&settings.balance))
-            .then(|| std::mem::replace(&mut self.picker, Picker::new(&settings.balance)));
+        let old = (self.picker.method() != settings.balance.method())
+            .then(|| std::mem::replace(&mut self.picker, Picker::new(settings.balance.method())));
         let replaced = old.is_some();
         let (slow_start, panic_below) = (slow_start(settings), settings.panic_below);
         if !first && !replaced {

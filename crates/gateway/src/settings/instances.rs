@@ -1,7 +1,7 @@
 //! Instances of a pool, and how requests are distributed over them.
 
 use super::KeyBy;
-use control::balance::Weight;
+use control::balance::{Method, Weight};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -45,6 +45,18 @@ pub enum Balance {
     PeakEwma,
     /// The one for the hash of the request's key; a request without the header or cookie may go to any.
     Hash(KeyBy),
+}
+
+impl Balance {
+    /// The method of its balancers.
+    pub fn method(&self) -> Method {
+        match self {
+            Balance::LeastOutstanding => Method::LeastOutstanding,
+            Balance::RoundRobin => Method::RoundRobin,
+            Balance::PeakEwma => Method::PeakEwma,
+            Balance::Hash(_) => Method::Hash,
+        }
+    }
 }
 
 /// Clients stay with the instance that they were assigned.

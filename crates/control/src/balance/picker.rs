@@ -1,19 +1,39 @@
-//! The balancing method of a pool, chosen by the configuration: an enum, so that each pick is a direct call.
+//! Picker: a balancer of any method with session affinity and the availability of its instances.
+//!
+//! ## Why an enum
+//! The method is a setting. With an enum each pick is a direct call, and the gateway and the simulator combine method,
+//! affinity and availability in the same way.
 
-use crate::settings::Balance;
-use control::balance::{
+use super::{
     Affinity, Availability, Available, Balancer, ConsistentHash, InstanceId, LeastOutstanding, Outcome,
     PeakEwma, Placed, SlowStart, Weight, WeightedRoundRobin,
 };
 use stats::Rng;
 use units::{Ratio, Timestamp};
 
-#[derive(Debug)]
-pub(super) enum Picker {
+/// The balancing method of a [`Picker`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// The instance with the fewest requests in flight for its weight.
+    LeastOutstanding,
+    /// In turn, by weight.
+    RoundRobin,
+    /// The instance with the shortest expected response time.
+    PeakEwma,
+    /// The instance for the hash of a key, with bounded loads.
+    Hash,
+}
+
+/// A balancer of one of the methods, with affinity and availability. It begins without instances.
+#[derive(Debug, Clone)]
+pub enum Picker {
+    /// [`Method::LeastOutstanding`].
     LeastOutstanding(Available<Affinity<LeastOutstanding>>),
+    /// [`Method::RoundRobin`].
     RoundRobin(Available<Affinity<WeightedRoundRobin>>),
+    /// [`Method::PeakEwma`].
     PeakEwma(Available<Affinity<PeakEwma>>),
-    /// Clients are kept by their key, not by a cookie.
+    /// [`Method::Hash`]: clients are kept by their key, not by a cookie.
     Hash(Available<ConsistentHash>),
 }
 
@@ -29,37 +49,37 @@ macro_rules! each {
 }
 
 impl Picker {
-    pub(super) fn new(balance: &Balance) -> Self {
+    /// Without instances, slow start or panic threshold: see [`configure`](Self::configure).
+    pub fn new(method: Method) -> Self {
         fn around<B: Balancer>(inner: B) -> Available<B> {
             Available::new(inner, None, Ratio::ZERO)
         }
-        match balance {
-            Balance::LeastOutstanding => {
+        match method {
+            Method::LeastOutstanding => {
                 Picker::LeastOutstanding(around(Affinity::new(LeastOutstanding::new())))
             }
-            Balance::RoundRobin => Picker::RoundRobin(around(Affinity::new(WeightedRoundRobin::new()))),
-            Balance::PeakEwma => Picker::PeakEwma(around(Affinity::new(PeakEwma::default()))),
-            Balance::Hash(_) => {
+            Method::RoundRobin => Picker::RoundRobin(around(Affinity::new(WeightedRoundRobin::new()))),
+            Method::PeakEwma => Picker::PeakEwma(around(Affinity::new(PeakEwma::default()))),
+            Method::Hash => {
                 let hash = ConsistentHash::new(HASH_FACTOR, Available::<ConsistentHash>::FULL);
                 Picker::Hash(around(hash.expect("the factor is above one")))
             }
         }
     }
 
-    /// Whether it is this balancing method.
-    pub(super) fn is(&self, balance: &Balance) -> bool {
-        matches!(
-            (self, balance),
-            (Picker::LeastOutstanding(_), Balance::LeastOutstanding)
-                | (Picker::RoundRobin(_), Balance::RoundRobin)
-                | (Picker::PeakEwma(_), Balance::PeakEwma)
-                | (Picker::Hash(_), Balance::Hash(_))
-        )
+    /// Its balancing method.
+    pub fn method(&self) -> Method {
+        match self {
+            Picker::LeastOutstanding(_) => Method::LeastOutstanding,
+            Picker::RoundRobin(_) => Method::RoundRobin,
+            Picker::PeakEwma(_) => Method::PeakEwma,
+            Picker::Hash(_) => Method::Hash,
+        }
     }
 
     /// The instance for a request: by its cookie if there is affinity, by its key if that is hashed.
     #[inline]
-    pub(super) fn place(
+    pub fn place(
         &mut self,
         now: Timestamp,
         key: Option<u64>,
@@ -82,7 +102,7 @@ impl Picker {
     }
 
     /// Another instance for a request that these have failed, the last of them just now; or none.
-    pub(super) fn place_elsewhere(
+    pub fn place_elsewhere(
         &mut self,
         now: Timestamp,
         key: Option<u64>,
@@ -102,63 +122,74 @@ impl Picker {
         Some(Placed::Moved { from: *failed.last()?, to: to? })
     }
 
-    pub(super) fn configure(&mut self, now: Timestamp, slow_start: Option<SlowStart>, panic_below: Ratio) {
+    /// As [`Available::configure`].
+    pub fn configure(&mut self, now: Timestamp, slow_start: Option<SlowStart>, panic_below: Ratio) {
         each!(self, inner => inner.configure(now, slow_start, panic_below));
     }
 
-    pub(super) fn add(&mut self, now: Timestamp, id: InstanceId, weight: Weight) {
+    /// As [`Available::add`].
+    pub fn add(&mut self, now: Timestamp, id: InstanceId, weight: Weight) {
         each!(self, inner => inner.add(now, id, weight));
     }
 
-    pub(super) fn remove(&mut self, now: Timestamp, id: InstanceId) {
+    /// As [`Available::remove`].
+    pub fn remove(&mut self, now: Timestamp, id: InstanceId) {
         each!(self, inner => inner.remove(now, id));
     }
 
-    pub(super) fn drain(&mut self, now: Timestamp, id: InstanceId) {
+    /// As [`Available::drain`].
+    pub fn drain(&mut self, now: Timestamp, id: InstanceId) {
         each!(self, inner => inner.drain(now, id));
     }
 
-    pub(super) fn resume(&mut self, now: Timestamp, id: InstanceId) {
+    /// As [`Available::resume`].
+    pub fn resume(&mut self, now: Timestamp, id: InstanceId) {
         each!(self, inner => inner.resume(now, id));
     }
 
-    pub(super) fn eject(&mut self, now: Timestamp, id: InstanceId, until: Timestamp) {
+    /// As [`Available::eject`].
+    pub fn eject(&mut self, now: Timestamp, id: InstanceId, until: Timestamp) {
         each!(self, inner => inner.eject(now, id, until));
     }
 
-    pub(super) fn readmit(&mut self, now: Timestamp, id: InstanceId) {
+    /// As [`Available::readmit`].
+    pub fn readmit(&mut self, now: Timestamp, id: InstanceId) {
         each!(self, inner => inner.readmit(now, id));
     }
 
-    pub(super) fn set_healthy(&mut self, now: Timestamp, id: InstanceId, healthy: bool) {
+    /// As [`Available::set_healthy`].
+    pub fn set_healthy(&mut self, now: Timestamp, id: InstanceId, healthy: bool) {
         each!(self, inner => inner.set_healthy(now, id, healthy));
     }
 
     /// Makes the changes that are due.
-    pub(super) fn advance(&mut self, now: Timestamp) {
+    pub fn advance(&mut self, now: Timestamp) {
         each!(self, inner => {
             inner.at(now);
         });
     }
 
+    /// So many requests were sent to an instance.
     #[inline]
-    pub(super) fn sent(&mut self, now: Timestamp, to: InstanceId, times: u32) {
+    pub fn sent(&mut self, now: Timestamp, to: InstanceId, times: u32) {
         for _ in 0..times {
             each!(self, inner => inner.sent(now, to));
         }
     }
 
+    /// A request that was sent has ended.
     #[inline]
-    pub(super) fn answered(&mut self, now: Timestamp, from: InstanceId, outcome: Outcome) {
+    pub fn answered(&mut self, now: Timestamp, from: InstanceId, outcome: Outcome) {
         each!(self, inner => inner.answered(now, from, outcome));
     }
 
-    pub(super) fn availability(&self, id: InstanceId) -> Option<Availability> {
+    /// As [`Available::availability`].
+    pub fn availability(&self, id: InstanceId) -> Option<Availability> {
         each!(self, inner => inner.availability(id))
     }
 
     /// Whether an instance takes requests without a cookie for it.
-    pub(super) fn takes_new(&self, id: InstanceId) -> bool {
+    pub fn takes_new(&self, id: InstanceId) -> bool {
         match self.availability(id) {
             Some(Availability::Available | Availability::Warming) => true,
             Some(Availability::Ejected { .. } | Availability::Unhealthy) => self.panics(),
@@ -166,11 +197,13 @@ impl Picker {
         }
     }
 
-    pub(super) fn in_flight(&self, id: InstanceId) -> u32 {
+    /// As [`Available::in_flight`].
+    pub fn in_flight(&self, id: InstanceId) -> u32 {
         each!(self, inner => inner.in_flight(id))
     }
 
-    pub(super) fn panics(&self) -> bool {
+    /// Whether too few instances are usable, so that all are used.
+    pub fn panics(&self) -> bool {
         each!(self, inner => inner.panic().is_some())
     }
 }
