@@ -11,10 +11,14 @@
 //! Where both rate classes apply, the later turn counts, and the class with the earlier turn is informed. Until it is
 //! informed, another core may claim from it, so its bound may be exceeded by one waiting request for each other core.
 //!
+//! The rate classes of a request's keys come before all of these ([`Admission::ask_keyed`]), and limits in shadow after
+//! them: a [`Shadow`] sees the requests that were admitted.
+//!
 //! ## Why limits that do not apply keep counting
 //! A concurrency limit that started to count when it starts to apply would miss the requests that caused the overload.
 //! So all requests in flight are always counted, and the bound is enforced only while the limit applies.
 
+mod keyed;
 mod line;
 mod reason;
 mod shadow;
@@ -22,6 +26,7 @@ mod shadow;
 mod tests;
 mod waiting;
 
+pub use keyed::{KeyClass, KeyStep, KeyTurn};
 pub use line::{Line, Lines, Queued, Room, Served, Set, Step, learn};
 pub use reason::Reason;
 pub use shadow::{Observed, Shadow, ShadowTally, Watched};

@@ -12,6 +12,7 @@
 use super::{Limits, Reason};
 use crate::Word;
 use crate::concurrency::Priority;
+use crate::policy::Transition;
 use core::time::Duration;
 use units::Timestamp;
 
@@ -112,6 +113,19 @@ impl<W: Word> Shadow<W> {
     pub fn pass(&self) -> Observed {
         let in_flight = self.limits.concurrency.as_ref().map_or(0, |limit| limit.enter_unbounded());
         Observed { decided: Ok(Duration::ZERO), in_flight }
+    }
+
+    /// As [`arrive`](Self::arrive) if the limits apply, else as [`pass`](Self::pass).
+    #[inline]
+    pub fn observe(&self, now: Timestamp, priority: Priority, applies: bool) -> Observed {
+        if applies { self.arrive(now, priority) } else { self.pass() }
+    }
+
+    /// Applies a transition of the policy whose limits these are, as [`Admission::apply`](super::Admission::apply).
+    pub fn apply(&self, now: Timestamp, transition: &Transition) {
+        if let (Transition::Engaged { .. }, Some(class)) = (transition, &self.limits.rate) {
+            class.empty(now);
+        }
     }
 
     /// An observed request has ended: with a response, a failure or a client that left.

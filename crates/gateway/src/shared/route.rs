@@ -112,11 +112,8 @@ impl RouteLimits {
     /// Applies a transition of the policy.
     pub(super) fn apply(&self, now: Timestamp, transition: &Transition) {
         self.admission.apply(now, transition);
-        let engaged = matches!(transition, Transition::Engaged { .. });
-        if let (true, [_, Some(shadow)]) = (engaged, &self.shadows)
-            && let Some(class) = &shadow.limits().rate
-        {
-            class.empty(now);
+        if let [_, Some(shadow)] = &self.shadows {
+            shadow.apply(now, transition);
         }
     }
 

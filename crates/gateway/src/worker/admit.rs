@@ -1,15 +1,14 @@
 //! The limits of a route, in order: first the rate classes of the request's keys, then the concurrency limits and rate
 //! classes that `control` combines. Shadow limits come last and see the admitted requests.
 
-use super::connection::{KeyTurn, Pause, Phase};
+use super::connection::{Pause, Phase};
 use super::exchange::Exchange;
 use super::{Worker, downstream_token};
 use crate::local::Local;
 use crate::queues::At;
 use crate::shared::RouteLimits;
-use control::admission::{Admitted, Brought, Lines, Set, Step, Ticket};
+use control::admission::{Admitted, Brought, KeyClass, KeyStep, Lines, Reason, Set, Step, Ticket};
 use control::concurrency::Priority;
-use control::rate::Claim;
 use http::reactor::Net;
 use std::rc::Rc;
 use units::Timestamp;
@@ -40,28 +39,21 @@ impl<N: Net> Worker<N> {
         let exchange = &mut downstream.exchange;
         let Some(local) = exchange.local().cloned() else { return Fate::Over };
         let limits = &local.shared.routes[exchange.route()];
-        for number in first..Set::BOTH.len() {
-            let Some(class) = exchange.admission.take_class(number) else { continue };
-            if !limits.admission.applies(Set::BOTH[number]) {
-                continue;
+        let (route, deadline) = (exchange.route(), exchange.admission.deadline());
+        let class = |set: Set| {
+            let shadow = limits.keyed[set as usize].as_ref().is_some_and(|keyed| keyed.shadow);
+            exchange.admission.take_class(set as usize).map(|class| KeyClass { class, shadow })
+        };
+        let would_shed = |reason: Reason| local.count(route, |count| count.would_shed(reason.name()));
+        match limits.admission.ask_keyed(now, deadline, first, class, would_shed) {
+            KeyStep::Passed => {}
+            KeyStep::Turn(turn) => {
+                let owner = (downstream_token(index), downstream.generation);
+                self.timers.set(owner, &mut downstream.deadline, turn.at());
+                downstream.phase = Phase::Waiting(Pause::Key(turn));
+                return Fate::Waits;
             }
-            if limits.keyed[number].as_ref().is_some_and(|keyed| keyed.shadow) {
-                if let Err(reason) = class.watch(now) {
-                    local.count(exchange.route(), |count| count.would_shed(reason.name()));
-                }
-                continue;
-            }
-            match class.claim_before(now, exchange.admission.deadline()) {
-                Claim::Now => {}
-                Claim::At(turn) => {
-                    let owner = (downstream_token(index), downstream.generation);
-                    self.timers.set(owner, &mut downstream.deadline, turn.at());
-                    let waiting = KeyTurn { class, turn, next: number + 1, since: now };
-                    downstream.phase = Phase::Waiting(Pause::Key(waiting));
-                    return Fate::Waits;
-                }
-                Claim::Shed(reason) => return self.shed(index, reason),
-            }
+            KeyStep::Shed(reason) => return self.shed(index, reason),
         }
         self.ask_admission(index, Brought::default(), now)
     }
@@ -151,11 +143,8 @@ fn observe(exchange: &mut Exchange, local: &Local, now: Timestamp) {
     let limits = &local.shared.routes[exchange.route()];
     for (number, shadow) in limits.shadows.iter().enumerate() {
         let Some(shadow) = shadow else { continue };
-        let observed = if !limits.admission.applies(Set::BOTH[number]) {
-            shadow.pass()
-        } else {
-            shadow.arrive(now, exchange.admission.priority())
-        };
+        let applies = limits.admission.applies(Set::BOTH[number]);
+        let observed = shadow.observe(now, exchange.admission.priority(), applies);
         if let Some(reason) = observed.would_shed() {
             local.count(exchange.route(), |count| count.would_shed(reason.name()));
         }

@@ -5,7 +5,7 @@ use super::gather::Gathering;
 use super::pace::Pace;
 use crate::outbox::Outbox;
 use crate::queues::At;
-use control::admission::{self, Ticket};
+use control::admission::{self, KeyTurn, Ticket};
 use control::rate::{RateClass, Turn};
 use http::reactor::Deadline;
 use rule::Suspended;
@@ -85,7 +85,7 @@ pub(super) enum Pause {
     /// The delay of the rate class that its rule uses; then the rule resumes.
     Rule(RuleTurn),
     /// The delay of the rate class of its key; then the limits of its route are checked.
-    Key(KeyTurn),
+    Key(KeyTurn<AtomicU64>),
     /// A slot under a concurrency limit or at an instance.
     Queue(Queued),
 }
@@ -96,20 +96,10 @@ impl Pause {
         match self {
             Pause::Limits(ticket) => ticket.since(),
             Pause::Rule(waiting) => waiting.since,
-            Pause::Key(waiting) => waiting.since,
+            Pause::Key(waiting) => waiting.since(),
             Pause::Queue(queued) => queued.since,
         }
     }
-}
-
-/// A request that is delayed by the rate class of its key.
-#[derive(Debug)]
-pub(super) struct KeyTurn {
-    pub(super) class: Arc<RateClass<AtomicU64>>,
-    pub(super) turn: Turn,
-    /// The rate class to check next.
-    pub(super) next: usize,
-    pub(super) since: Timestamp,
 }
 
 /// A request that waits for a slot.

@@ -139,9 +139,8 @@ impl<N: Net> Worker<N> {
             Phase::Waiting(Pause::Limits(ticket)) => self.have_turn(index, ticket, now),
             Phase::Waiting(Pause::Rule(waiting)) => self.resume_rule(index, &local, waiting, now),
             Phase::Waiting(Pause::Key(waiting)) => {
-                exchange.admission.add_wait(now.since(waiting.since));
-                waiting.class.turn_came(waiting.turn);
-                self.ask_keyed(index, waiting.next, now)
+                exchange.admission.add_wait(now.since(waiting.since()));
+                self.ask_keyed(index, waiting.came(), now)
             }
             Phase::Waiting(Pause::Queue(queued)) => self.waited_too_long(index, &local, &queued, now),
             phase => {

@@ -120,7 +120,7 @@ impl<N: Net> Worker<N> {
                     local.shared.routes[exchange.route()].admission.give_up(ticket);
                 }
                 Phase::Waiting(Pause::Rule(waiting)) => waiting.class.give_up(waiting.turn),
-                Phase::Waiting(Pause::Key(waiting)) => waiting.class.give_up(waiting.turn),
+                Phase::Waiting(Pause::Key(waiting)) => waiting.give_up(),
                 Phase::Waiting(Pause::Queue(queued)) => self.leave_line(&local, &queued),
                 _ => {}
             }
