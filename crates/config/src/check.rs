@@ -7,8 +7,8 @@ mod admin;
 pub(crate) mod classes;
 mod heads;
 mod hops;
-mod key;
-mod limits;
+pub(crate) mod key;
+pub(crate) mod limits;
 mod mirror;
 mod pools;
 mod routes;
@@ -50,7 +50,7 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
     let mirrors = mirror::mirrors(classes.mirrors, pools, report);
     limits::fewer_than_most(&classes, pools, report);
     let routes = routes::routes(file, pools, &classes, report, base);
-    let priorities = limits::priorities(file, report);
+    let priorities = limits::priorities(file.priorities.as_ref(), report);
     let admin = admin::admin(file, report, base);
     let (access_log, log_form) = access_log::access_log(file.access_log.as_ref(), report, base);
     let settings = Settings {

@@ -126,6 +126,42 @@ fn what_cannot_be_simulated() {
     ]));
 }
 
+/// What limits and balancing tell requests apart by.
+#[test]
+fn keys_of_requests() {
+    let limited = |traffic: &str, class: &str, admission: &str| {
+        format!(
+            "traffic: {{ {traffic} }}\npriorities: [low, high]\nrate_classes: {{ each: {{ rate: 5/s, key: {class} }} }}\n\
+             services:\n  web:\n    admission: {{ rate_class: each{admission} }}"
+        )
+    };
+    let base = "traffic: { peak: 100/s, day: { '03:00': 30%, '20:00': 100% } }";
+    let whole = format!("{base}\nprices: {{ table: aws-us-east-1 }}\ngoal: p(95)<300ms\nservices:\n  web:");
+    let rows = [
+        ("rate: 1/s", "client", ""),
+        ("rate: 1/s, keys: { x-api-key: { count: 9 } }", "{ header: X-Api-Kye }", ""),
+        ("rate: 1/s, keys: { client: {} }", "client", ""),
+        ("rate: 1/s, keys: { client: { count: 9, shares: { a: 1% } } }", "client", ""),
+        ("rate: 1/s, keys: { client: { count: 0 } }", "client", ""),
+        ("rate: 1/s, keys: { client: { count: 9, zipf: 50 } }", "client", ""),
+        ("rate: 1/s, keys: { client: { shares: { a: 60%, b: 60% }, zipf: 1 } }", "client", ""),
+        ("users: 9, keys: { client: { count: 9 } }", "client", ""),
+        ("rate: 1/s, keys: { client: { count: 9 }, Client: { count: 9 } }", "client", ""),
+        ("users: 9", "client", ", priority: hihg"),
+        ("users: 9", "client", ", priority: { header: x-class }"),
+        ("users: 9, keys: { x-class: { count: 3 } }", "client", ", priority: { header: x-class }"),
+        (
+            "users: 9, keys: { x-class: { shares: { hihg: 3% } } }",
+            "client",
+            ", priority: { header: x-class }",
+        ),
+    ];
+    let changes: Vec<String> =
+        rows.iter().map(|(traffic, class, admission)| limited(traffic, class, admission)).collect();
+    let changes: Vec<(&str, &str)> = changes.iter().map(|to| (whole.as_str(), to.as_str())).collect();
+    insta::assert_snapshot!(told(&changes));
+}
+
 #[test]
 fn names_of_other_things() {
     insta::assert_snapshot!(told(&[

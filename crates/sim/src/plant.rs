@@ -58,6 +58,8 @@ pub struct Window {
     pub refused: u64,
     /// The requests among them that never reached the balancer, by [reason](control::admission::Reason::name).
     pub shed: BTreeMap<&'static str, u64>,
+    /// Requests that limits in shadow would have refused, by reason.
+    pub would_shed: BTreeMap<&'static str, u64>,
     /// Requests whose client timed out.
     pub timed_out: u64,
     /// Broken connections: instances that failed or were stopped.
@@ -96,9 +98,8 @@ impl Window {
         self.failed += part.failed;
         self.retried += part.retried;
         self.connections += part.connections;
-        for (reason, count) in &part.shed {
-            *self.shed.entry(reason).or_default() += count;
-        }
+        add_reasons(&mut self.shed, &part.shed);
+        add_reasons(&mut self.would_shed, &part.would_shed);
         self.balancer.add(&part.balancer);
         self.application.add(&part.application);
         self.queueing.add(&part.queueing);
@@ -109,6 +110,7 @@ impl Window {
     /// Resets all counts, and keeps the memory.
     pub fn clear(&mut self) {
         self.shed.clear();
+        self.would_shed.clear();
         self.balancer.clear();
         self.application.clear();
         self.queueing.clear();
@@ -117,5 +119,12 @@ impl Window {
             *count = 0;
         }
         (self.queued, self.in_system) = (0.0, 0.0);
+    }
+}
+
+/// Adds counts by reason.
+pub(crate) fn add_reasons(to: &mut BTreeMap<&'static str, u64>, counts: &BTreeMap<&'static str, u64>) {
+    for (reason, count) in counts {
+        *to.entry(reason).or_default() += count;
     }
 }

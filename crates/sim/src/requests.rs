@@ -27,6 +27,7 @@ mod draw;
 mod fleet;
 mod incidents;
 mod instance;
+mod keys;
 mod list;
 mod pool;
 mod processor;
@@ -44,6 +45,7 @@ use admission::AdmissionControl;
 use arrivals::Arrivals;
 use draw::Draw;
 use instance::{ConnectionSlab, IdlePool, Instance, Process};
+use keys::Keys;
 use pool::PoolState;
 use program::Program;
 use service::ServiceState;
@@ -75,6 +77,7 @@ pub struct Requests {
     connections: ConnectionSlab,
     /// Pools of which requests hold slots.
     shared: Vec<PoolState>,
+    keys: Keys,
     /// The random stream of each user of a closed model.
     users: Vec<SplitMix>,
     thinking: Draw,
@@ -110,6 +113,7 @@ impl Requests {
             pools: Vec::new(),
             connections: ConnectionSlab::default(),
             shared: system.pools.iter().map(PoolState::new).collect(),
+            keys: Keys::new(system),
             users: Vec::new(),
             thinking: Draw::Constant(0.0),
             seeds: Rng::new(seed, "requests"),

@@ -7,12 +7,13 @@ mod check;
 mod cloud;
 mod distribution;
 mod host;
+mod keys;
 mod scaling;
 mod server;
 mod service;
 mod traffic;
 
-pub use admission::{Admission, Bound, ConcurrencyLimit, Gated, Limits};
+pub use admission::{Admission, Bound, ConcurrencyLimit, Gated, Keyed, Limits, RateLimit, RequestPriority};
 pub use check::Problem;
 pub use cloud::{Deployment, Failure, Price, Quotas, Start};
 pub use control::scaling::controller::{
@@ -20,6 +21,8 @@ pub use control::scaling::controller::{
 };
 pub use distribution::Distribution;
 pub use host::{Credits, Host, Quota, Steal};
+pub(crate) use keys::SLACK;
+pub use keys::{Key, KeyId, VALUES_MAX, Values};
 pub use scaling::{Ends, Goal, Scaling};
 pub use server::{Accept, Front, Server};
 pub use service::{
@@ -39,6 +42,8 @@ pub struct System {
     pub pools: Vec<Pool>,
     /// Traffic at the first service.
     pub traffic: Traffic,
+    /// The keys of its requests; a [`KeyId`] is an index into them.
+    pub keys: Vec<Key>,
     /// The quotas of the account in the region.
     pub quotas: Quotas,
     /// Time before the measured span: simulated, not reported.
@@ -56,6 +61,7 @@ impl System {
             services,
             pools: Vec::new(),
             traffic,
+            keys: Vec::new(),
             quotas: Quotas::default(),
             warm_up: Duration::ZERO,
             measured: Duration::ZERO,

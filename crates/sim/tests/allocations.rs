@@ -73,8 +73,8 @@ fn limited() -> Vec<Service> {
         longest_wait: millis(50),
     };
     let queue = WaitingSettings { longest_wait: millis(30), ..WaitingSettings::with_capacity(10) };
-    let concurrency = ConcurrencyLimit { bound: Bound::Fixed(6), queue: Some(queue) };
-    services[0].admission.always = Limits { rate: Some(rate), concurrency: Some(concurrency) };
+    let concurrency = ConcurrencyLimit { queue: Some(queue), ..Bound::Fixed(6).into() };
+    services[0].admission.always = Limits { rate: Some(rate.into()), concurrency: Some(concurrency) };
     services
 }
 

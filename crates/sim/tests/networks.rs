@@ -64,6 +64,7 @@ fn system(network: &Value, seed: u64) -> (System, f64) {
             arrivals: Arrivals::Poisson,
             noise: None,
         },
+        keys: Vec::new(),
         quotas: Quotas::default(),
         warm_up: Duration::ZERO,
         measured: Duration::ZERO,

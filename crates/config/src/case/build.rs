@@ -4,6 +4,7 @@ mod admission;
 mod alarms;
 mod balancing;
 mod behavior;
+mod keys;
 mod locate;
 mod pods;
 mod policies;
@@ -35,6 +36,7 @@ pub(super) struct Builder<'a> {
     /// Names of services and their endpoints, in the order of the file.
     services: Vec<(String, Vec<String>)>,
     pools: Vec<String>,
+    keys: keys::Keys,
     classes: admission::Known<'a>,
     prices: Prices,
     goal: Option<Goal>,
@@ -79,8 +81,10 @@ pub(super) fn build(
         table.pools.iter().flat_map(Names::iter).map(|named| named.name.clone()).collect();
     let warm_up = longest(table.warm_up.as_ref(), Duration::ZERO, report);
     let calendar = calendar(table, report)?;
+    let keys = keys::Keys::of(table, report);
     let mut builder = Builder {
-        classes: admission::Known::of(table, report),
+        classes: admission::Known::of(table, &keys, report),
+        keys,
         prices: Prices::of(table.prices.as_ref(), report),
         goal: goal(table, report),
         report,
@@ -114,6 +118,7 @@ pub(super) fn build(
         services: built.into_iter().collect::<Option<_>>()?,
         pools,
         traffic: traffic.traffic,
+        keys: builder.keys.keys,
         quotas,
         warm_up: traffic.warm_up,
         measured: traffic.measured,

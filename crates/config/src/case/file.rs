@@ -1,7 +1,7 @@
 //! The tables of a case file. Their descriptions are used in the JSON Schema.
 
 use super::words::{Begins, GoalText, LockTime, Number, Seed, Times, Zone};
-use crate::file::{FileConcurrency, FilePolicy, FileRateClass, FileServiceLevel};
+use crate::file::{FileConcurrency, FilePolicy, FilePriority, FileRateClass, FileServiceLevel};
 use fields::{At, Count, Frequency, Names, Needed, Share, Size, Span, Switch, Text, tables};
 
 pub(super) use super::scaling_file::ScalingTable;
@@ -22,7 +22,9 @@ tables! {
         services: Needed<At<Names<At<ServiceTable>>>>,
         /// Service level classes, as in a gateway's file.
         service_levels: Option<Names<FileServiceLevel>>,
-        /// Rate classes, as in a gateway's file, without keys.
+        /// Priority classes, as in a gateway's file, the lowest first.
+        priorities: Option<At<Vec<At<Text>>>>,
+        /// Rate classes, as in a gateway's file.
         rate_classes: Option<Names<FileRateClass>>,
         /// Concurrency limits, as in a gateway's file.
         concurrency_limits: Option<Names<FileConcurrency>>,
@@ -136,6 +138,20 @@ tables! {
         users: Option<At<Count>>,
         /// Time between a response and the user's next request. Default: 0.
         think: Option<At<Times>>,
+        /// The values by which limits and balancing tell requests apart, by the name of the header field or cookie, or
+        /// `client` for the client address. With `users`, each user is a client and keeps its values.
+        keys: Option<Names<At<KeyTable>>>,
+    }
+
+    /// The values of a key: `count`, or `shares`.
+    KeyTable {
+        /// How many values there are, such as clients.
+        count: Option<At<Count>>,
+        /// With `count`: the n-th value is as frequent as 1/n to the power of this number. Default: 0, all are equally
+        /// frequent.
+        zipf: Option<At<Number>>,
+        /// The share of the requests that have each value; the rest has none.
+        shares: Option<At<Names<At<Share>>>>,
     }
 
     /// Autocorrelated log-normal noise.
@@ -299,6 +315,8 @@ tables! {
         concurrency: Option<At<Text>>,
         /// Limits that apply while a service level class is not conforming.
         policy: Option<At<Text>>,
+        /// The priority class of all requests, or `{ header: … }` for the class that the value of a key names.
+        priority: Option<At<FilePriority>>,
     }
 
     /// How requests are distributed over instances.

@@ -6,7 +6,7 @@ use gateway::settings::KeyBy;
 use http::codec::write::check_name;
 
 /// A key; the client if the key has a problem.
-pub(super) fn key(at: &At<FileKey>, report: &mut Report) -> KeyBy {
+pub(crate) fn key(at: &At<FileKey>, report: &mut Report) -> KeyBy {
     match &at.value {
         FileKey::Client => KeyBy::Client,
         FileKey::Table(FileKeyTable { header: Some(header), cookie: None }) => {

@@ -2,7 +2,7 @@
 
 use super::classes::{Classes, refused};
 use super::{key, span, time_out};
-use crate::file::{File, FileConcurrency, FilePool, FileRateClass, FileRoute};
+use crate::file::{FileConcurrency, FilePool, FileRateClass};
 use crate::file::{FilePriority, FileQueue};
 use control::concurrency::{
     AdaptiveLimit, AdaptiveSettings, Concurrency, MOST_CLASSES, PRIOR_SAMPLES, Prior, Priorities,
@@ -37,8 +37,8 @@ pub(super) fn fewer_than_most(classes: &Classes, pools: &Names<FilePool>, report
 }
 
 /// The names of the priority classes.
-pub(super) fn priorities(file: &File, report: &mut Report) -> Vec<String> {
-    let Some(list) = &file.priorities else { return Vec::new() };
+pub(crate) fn priorities(list: Option<&At<Vec<At<Text>>>>, report: &mut Report) -> Vec<String> {
+    let Some(list) = list else { return Vec::new() };
     for (index, At { value: Text(name), place }) in list.value.iter().enumerate() {
         check_name(name, place, report);
         if list.value[..index].iter().any(|earlier| earlier.value.0.eq_ignore_ascii_case(name)) {
@@ -149,11 +149,8 @@ fn queue(found: &FileQueue, report: &mut Report) -> Queue {
     }
 }
 
-/// The priority of a route's requests.
-pub(super) fn priority(found: &FileRoute, file: &File, report: &mut Report) -> Option<RoutePriority> {
-    let at = found.priority.as_ref()?;
-    let names: Vec<&str> =
-        file.priorities.iter().flat_map(|list| &list.value).map(|at| at.value.0.as_str()).collect();
+/// The priority of requests; `names` are the classes.
+pub(crate) fn priority(at: &At<FilePriority>, names: &[&str], report: &mut Report) -> RoutePriority {
     let class = |name: &str, place: &Place, report: &mut Report| {
         let index = names.iter().position(|known| *known == name);
         if index.is_none() {
@@ -163,11 +160,11 @@ pub(super) fn priority(found: &FileRoute, file: &File, report: &mut Report) -> O
         }
         index.unwrap_or(0) as u8
     };
-    Some(match &at.value {
+    match &at.value {
         FilePriority::Class(name) => RoutePriority::Class(class(name, &at.place, report)),
         FilePriority::Table(table) => RoutePriority::Header {
             name: key::header_name(&table.header, report),
             otherwise: table.otherwise.as_ref().map_or(0, |at| class(&at.value.0, &at.place, report)),
         },
-    })
+    }
 }

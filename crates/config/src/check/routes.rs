@@ -97,7 +97,9 @@ fn route(
     let host = found.host.as_ref().map(|at| host(at, report));
     let server_timing = hops::server_timing(found.server_timing.as_ref(), report);
     let request_trailers = heads::request_trailers(found.request_trailers.as_ref(), report);
-    let priority = limits::priority(found, file, report);
+    let names = file.priorities.iter().flat_map(|list| &list.value).map(|at| at.value.0.as_str());
+    let names: Vec<&str> = names.collect();
+    let priority = found.priority.as_ref().map(|at| limits::priority(at, &names, report));
     let deadline_header = found.deadline_header.as_ref().map(|at| key::header_name(at, report));
     let buffer_body = found.buffer_body.as_ref().map(|at| buffer_body(at, report));
     let path = path?;

@@ -7,11 +7,12 @@
 use super::{Ends, LISTENER, Worker};
 use crate::control_room::ControlRoom;
 use crate::settings::{
-    AccessLog, Adaptive, Class, ConcurrencySettings, PathMatch, Policy, Pool, Queue, Route, Settings,
+    AccessLog, Adaptive, Class, ConcurrencySettings, KeyBy, Keyed, PathMatch, Policy, Pool, Queue,
+    RateClassSettings, Route, RoutePriority, Settings,
 };
 use crate::shared::Shared;
 use control::admission::WaitingSettings;
-use control::concurrency::AdaptiveSettings;
+use control::concurrency::{AdaptiveSettings, Priorities, Priority};
 use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
@@ -22,7 +23,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use units::{Rate, Timestamp};
+use units::{Rate, Ratio, Timestamp};
 
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 2, 0, 1)), 80);
 
@@ -30,6 +31,8 @@ const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4A
 const APART: Duration = Duration::from_millis(2);
 /// Iterations of the loop without outside events, though work may remain in the loop.
 const ROUNDS: u32 = 8;
+/// Keys that are remembered.
+const KEYS: u32 = 100;
 /// Interval at which the simulator is polled.
 const LOOK: Duration = Duration::from_micros(250);
 
@@ -40,6 +43,16 @@ struct Limits {
     /// Requests in flight: the first value, and the bounds of an adaptive limit.
     concurrency: Option<(u32, Option<[u32; 2]>)>,
     queue: Option<Queue>,
+    /// The rate class is one of each client; all requests are of the same client.
+    keyed: bool,
+    /// All requests are of the lower one of two priority classes, which may fill this share of the concurrency limit.
+    share: Option<f64>,
+}
+
+impl Limits {
+    fn shares(&self) -> Vec<Ratio> {
+        self.share.map_or_else(Vec::new, |share| vec![Ratio::new(share).unwrap(), Ratio::ONE])
+    }
 }
 
 /// A service with its limits and its load.
@@ -81,7 +94,14 @@ impl Story {
 
     fn simulated(&self) -> Decisions {
         let limits = |limits: &Limits| simulated::Limits {
-            rate: limits.rate,
+            rate: limits.rate.map(|rate| simulated::RateLimit {
+                keyed: limits.keyed.then_some(simulated::Keyed {
+                    by: simulated::KeyId(0),
+                    otherwise: None,
+                    keys: KEYS,
+                }),
+                ..rate.into()
+            }),
             concurrency: limits.concurrency.map(|(limit, adapts)| simulated::ConcurrencyLimit {
                 bound: match adapts {
                     None => simulated::Bound::Fixed(limit),
@@ -95,6 +115,9 @@ impl Story {
                 queue: limits
                     .queue
                     .map(|Queue { places, longest_wait }| WaitingSettings::bounded(places, longest_wait)),
+                priorities: Priorities::new(&limits.shares()).unwrap_or(Priorities::NONE),
+                classes: limits.shares().len().max(1) as u8,
+                shadow: false,
             }),
         };
         let (cpu, wait) = (simulated::Distribution::ZERO, simulated::Distribution::Constant(self.work));
@@ -114,7 +137,13 @@ impl Story {
         let bin = Duration::from_secs(1);
         let arrivals = simulated::Arrivals::Even;
         let traffic = simulated::Traffic::Open { rates, bin, arrivals, noise: None };
-        let mut plant = sim::Requests::new(&simulated::System::new(traffic, vec![service]));
+        if self.always.share.is_some() {
+            service.admission.priority = simulated::RequestPriority::Class(Priority(0));
+        }
+        let one_client = simulated::Key { name: "client".to_owned(), values: simulated::Values::Even(1) };
+        let system =
+            simulated::System { keys: vec![one_client], ..simulated::System::new(traffic, vec![service]) };
+        let mut plant = sim::Requests::new(&system);
         let id = simulated::ServiceId(0);
         let instance = plant.launch(id, 0);
         plant.serve(instance);
@@ -145,12 +174,14 @@ impl Story {
         };
         let mut add = |name: &str, limits: &Limits| {
             let rate = limits.rate.map(|rate| {
-                settings.rate_classes.push(Class::new(name, rate));
+                let keyed = limits.keyed.then_some(Keyed { by: KeyBy::Client, keys: KEYS });
+                settings.rate_classes.push(Class::new(name, RateClassSettings { keyed, ..rate.into() }));
                 settings.rate_classes.len() - 1
             });
             let concurrency = limits.concurrency.map(|(limit, adapts)| {
                 let adaptive = adapts.map(|[least, most]| Adaptive { least, most, prior: None });
-                let limit = ConcurrencySettings { adaptive, queue: limits.queue, ..limit.into() };
+                let priorities = limits.shares();
+                let limit = ConcurrencySettings { adaptive, queue: limits.queue, priorities, ..limit.into() };
                 settings.concurrency_limits.push(Class::new(name, limit));
                 settings.concurrency_limits.len() - 1
             });
@@ -162,6 +193,10 @@ impl Story {
             settings.service_levels = vec![Class::new("level", ServiceLevelSettings::within(*target))];
             settings.policies = vec![Policy { rate_class, concurrency, ..Policy::new("policy", 0) }];
             route.policy = Some(0);
+        }
+        if self.always.share.is_some() {
+            settings.priorities = vec!["low".to_owned(), "high".to_owned()];
+            route.priority = Some(RoutePriority::Class(0));
         }
         settings.routes = vec![route];
         settings
@@ -212,7 +247,15 @@ fn outcome(said: &str) -> Option<String> {
     if said.starts_with("HTTP/1.1 204") && said.ends_with("\r\n\r\n") {
         return Some("answered".to_owned());
     }
-    let names = ["rate_class", "backlog_full", "wait_too_long", "concurrency", "deadline", "standing_queue"];
+    let names = [
+        "priority",
+        "rate_class",
+        "backlog_full",
+        "wait_too_long",
+        "concurrency",
+        "deadline",
+        "standing_queue",
+    ];
     let refused = said.starts_with("HTTP/1.1 503") && said.ends_with("}\n");
     refused.then(|| names.into_iter().find(|name| said.contains(name)).unwrap_or("unknown").to_owned())
 }
@@ -290,7 +333,8 @@ fn stories() -> Vec<Story> {
         always: Limits::default(),
         gated: None,
     };
-    let limits = |concurrency, queue| Limits { rate: None, concurrency: Some((concurrency, None)), queue };
+    let limits =
+        |concurrency, queue| Limits { concurrency: Some((concurrency, None)), queue, ..Limits::default() };
     let ms = Duration::from_millis;
     vec![
         Story { name: "a concurrency limit", always: limits(7, None), ..usual.clone() },
@@ -308,7 +352,32 @@ fn stories() -> Vec<Story> {
         },
         Story {
             name: "an adaptive limit with a line",
-            always: Limits { concurrency: Some((5, Some([2, 60]))), queue: queue(12, 211), rate: None },
+            always: Limits {
+                concurrency: Some((5, Some([2, 60]))),
+                queue: queue(12, 211),
+                ..Limits::default()
+            },
+            ..usual.clone()
+        },
+        Story {
+            name: "a rate class by key before a concurrency limit",
+            always: Limits { rate: Some(rate(151.3, 20, 90)), keyed: true, ..limits(7, None) },
+            ..usual.clone()
+        },
+        Story {
+            name: "a low priority class",
+            always: Limits { share: Some(0.6), ..limits(7, None) },
+            ..usual.clone()
+        },
+        Story {
+            name: "a low priority class before a line",
+            always: Limits { share: Some(0.6), ..limits(7, queue(5, 173)) },
+            ..usual.clone()
+        },
+        Story {
+            name: "a rate class by key, and one of a policy",
+            always: Limits { rate: Some(rate(163.3, 3, 31)), keyed: true, ..Limits::default() },
+            gated: Some((ms(61), Limits { rate: Some(rate(141.9, 7, 53)), keyed: true, ..limits(8, None) })),
             ..usual.clone()
         },
         Story {
@@ -318,7 +387,11 @@ fn stories() -> Vec<Story> {
         },
         Story {
             name: "limits that always apply, and a policy's",
-            always: Limits { concurrency: Some((20, Some([4, 60]))), queue: queue(9, 131), rate: None },
+            always: Limits {
+                concurrency: Some((20, Some([4, 60]))),
+                queue: queue(9, 131),
+                ..Limits::default()
+            },
             gated: Some((ms(83), Limits { rate: Some(rate(139.3, 0, 53)), ..limits(8, None) })),
             ..usual
         },
@@ -352,6 +425,7 @@ fn every_decision_is_the_simulator_s() {
     // Every reason was compared at least once.
     for name in [
         "answered",
+        "priority",
         "rate_class",
         "backlog_full",
         "wait_too_long",

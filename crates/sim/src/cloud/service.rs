@@ -8,7 +8,7 @@ use crate::credits::Balance;
 use crate::outcome::{
     Decision, FLAP_WINDOW, Happening, Log, Quantiles, Row, Seen, ServiceOutcome, Totals, Whole,
 };
-use crate::plant::{Plant, Window};
+use crate::plant::{Plant, Window, add_reasons};
 use crate::settings::{Goal, Service, ServiceId};
 use control::assumption::Assumption;
 use control::scaling::controller::{Controller, Observation, Rhythm, common_step};
@@ -123,9 +123,8 @@ impl<'a> Governed<'a> {
             self.whole.used += all.used;
             self.whole.possible += all.possible;
             self.whole.queued += self.minute.queued;
-            for (reason, count) in &self.minute.shed {
-                *self.whole.shed.entry(reason).or_default() += count;
-            }
+            add_reasons(&mut self.whole.shed, &self.minute.shed);
+            add_reasons(&mut self.whole.would_shed, &self.minute.would_shed);
             self.whole.balancer.add(&self.minute.balancer);
             self.whole.application.add(&self.minute.application);
             let row = self.row(now, cost, all);
@@ -234,9 +233,8 @@ impl<'a> Governed<'a> {
         let totals = Totals::of(&self.rows, &self.whole, scaling.capacity);
         let refused =
             self.controller.refused().iter().map(|problem| format!("the policy was not run: {problem}"));
-        let remarks = refused
-            .chain(crate::outcome::remarks(&self.rows, self.decisions.notes(), &totals.shed))
-            .collect();
+        let remarks =
+            refused.chain(crate::outcome::remarks(&self.rows, self.decisions.notes(), &totals)).collect();
         ServiceOutcome {
             name: self.fleet.settings.name.clone(),
             remarks,

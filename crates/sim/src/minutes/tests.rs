@@ -129,7 +129,7 @@ fn limits_before_the_balancer_keep_what_is_let_in_good() {
     let rate = Limit { rate: units::Rate::per_second_of(200.0), burst: 20 };
     let second = Duration::from_secs(1);
     let limit = RateSettings { per_second: Some(rate), per_minute: None, backlog: 10, longest_wait: second };
-    system.services[0].admission.always.rate = Some(limit);
+    system.services[0].admission.always.rate = Some(limit.into());
     let curves = Curves::record(&system, Ladder { rungs: 8, minutes: 10, warm_up: 1 }, 2, Requests::new);
     // Below the limit, slightly above, and far above all recorded loads.
     for rate in [100.0, 230.0, 500.0, 3000.0] {

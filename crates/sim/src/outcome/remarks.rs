@@ -1,22 +1,22 @@
 //! What could mislead a reader of the metrics.
 
-use super::{Decision, Noted, Row};
+use super::{Decision, Noted, Row, Totals};
 use std::collections::BTreeMap;
 
 /// Sentences about these minutes and their decisions.
-pub(crate) fn remarks(
-    rows: &[Row],
-    decisions: &[Noted<Decision>],
-    shed: &BTreeMap<&'static str, u64>,
-) -> Vec<String> {
-    credits(rows, decisions).into_iter().chain(limits(shed)).collect()
+pub(crate) fn remarks(rows: &[Row], decisions: &[Noted<Decision>], totals: &Totals) -> Vec<String> {
+    let limits = [
+        by_reason("limits before the balancer refused", &totals.shed),
+        by_reason("limits in shadow would have refused", &totals.would_shed),
+    ];
+    credits(rows, decisions).into_iter().chain(limits.into_iter().flatten()).collect()
 }
 
-/// The refusals of the limits before the balancer.
-fn limits(shed: &BTreeMap<&'static str, u64>) -> Option<String> {
-    let all: u64 = shed.values().sum();
-    let reasons: Vec<String> = shed.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
-    (all > 0).then(|| format!("limits before the balancer refused {all} requests: {}", reasons.join(", ")))
+/// The refusals of limits.
+fn by_reason(what: &str, counts: &BTreeMap<&'static str, u64>) -> Option<String> {
+    let all: u64 = counts.values().sum();
+    let reasons: Vec<String> = counts.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+    (all > 0).then(|| format!("{what} {all} requests: {}", reasons.join(", ")))
 }
 
 /// A fleet that is limited to its baseline looks idle to the alarms.

@@ -50,6 +50,8 @@ pub struct Totals {
     pub refused: u64,
     /// The requests among them that limits before the balancer refused, by [reason](control::admission::Reason::name).
     pub shed: BTreeMap<&'static str, u64>,
+    /// Requests that limits in shadow would have refused, by reason.
+    pub would_shed: BTreeMap<&'static str, u64>,
     /// Requests whose client timed out.
     pub timed_out: u64,
     /// Broken connections.
@@ -90,6 +92,7 @@ pub(crate) struct Whole {
     pub(crate) balancer: stats::Sketch,
     pub(crate) application: stats::Sketch,
     pub(crate) shed: BTreeMap<&'static str, u64>,
+    pub(crate) would_shed: BTreeMap<&'static str, u64>,
     pub(crate) queued: f64,
     pub(crate) used: f64,
     pub(crate) possible: f64,
@@ -123,6 +126,7 @@ impl Totals {
             errors: sum(|row| row.errors),
             refused: sum(|row| row.refused),
             shed: whole.shed.clone(),
+            would_shed: whole.would_shed.clone(),
             timed_out: sum(|row| row.timed_out),
             failed: sum(|row| row.failed),
             retried: sum(|row| row.retried),

@@ -1,28 +1,29 @@
 //! Admission before the balancer, decided by [`control::admission`] as in the gateway.
 //!
 //! A request that waits for its turn at a rate class, or for a slot of a concurrency limit, is at [`At::Turn`] or
-//! [`At::Line`]. Every tenth of a second adaptive limits take a step and the policy evaluates its service level class.
+//! [`At::Line`]. The rate classes of its keys come first, and limits in shadow see the admitted requests. Every tenth of a second adaptive limits take a step and the policy evaluates its service level class.
 //! A slot that a request releases is given to the next one in line at once; a slot that a limit or a policy has freed
 //! is found by a check every 2 ms, as in the gateway.
 
 use super::Requests;
+use super::keys::Keys;
 use super::list::NONE;
 use super::send::Ended;
 use super::timers::Due;
 use super::visit::At;
-use crate::settings::{self, Bound, ConcurrencyLimit};
+use crate::settings::{self, Bound, ConcurrencyLimit, KeyId, Keyed, RateLimit, RequestPriority};
 use control::ClassId;
 use control::admission::{
-    self, Admission, Admitted, Brought, Held, Limits, Line, Lines, Queued, Reason, Room, Served, Set, Step,
-    Ticket,
+    self, Admission, Admitted, Brought, Held, KeyClass, KeyStep, KeyTurn, Limits, Line, Lines, Queued,
+    Reason, Room, Served, Set, Shadow, Step, Ticket, Watched,
 };
 use control::balance::Outcome;
-use control::concurrency::{AdaptiveLimit, Concurrency, Priorities, Priority, Samples};
+use control::concurrency::{AdaptiveLimit, Concurrency, Priority, Samples};
 use control::policy::Policy;
-use control::rate::RateClass;
+use control::rate::{KeyedRateClasses, RateClass};
 use control::service_level::{ServiceLevel, Tally};
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
@@ -31,13 +32,37 @@ use units::Timestamp;
 #[derive(Debug)]
 pub(super) struct AdmissionControl {
     admission: Admission<Cell<u64>>,
-    /// The limits that always apply, and those of the policy.
+    /// The concurrency limits that decide: the one that always applies, and the policy's.
     limits: [Option<Limit>; 2],
+    /// Those in shadow.
+    watching: [Option<Limit>; 2],
+    shadows: [Option<Shadow<Cell<u64>>>; 2],
+    keyed: [Option<KeyedLimit>; 2],
+    priority: RequestPriority,
+    /// What limits in shadow would have refused since the last window.
+    would_shed: BTreeMap<&'static str, u64>,
     policy: Option<Watch>,
     /// Since when a request waits in line.
     waits_since: Timestamp,
     /// By the index of the visit.
     requests: Vec<RequestState>,
+}
+
+/// A rate class for each key.
+#[derive(Debug)]
+struct KeyedLimit {
+    by: Keyed,
+    shadow: bool,
+    classes: KeyedRateClasses<(KeyId, u32), Cell<u64>>,
+}
+
+impl KeyedLimit {
+    /// The class of a request of this identity; `None` for one without a value of the key.
+    fn class(&mut self, now: Timestamp, keys: &Keys, identity: u64) -> Option<Arc<RateClass<Cell<u64>>>> {
+        let of = |key: KeyId| Some((key, keys.value(key, identity)?));
+        let key = of(self.by.by).or_else(|| of(self.by.otherwise?))?;
+        Some(Arc::clone(self.classes.class(now, &key)))
+    }
 }
 
 /// A concurrency limit with its adaptive limit and its queue.
@@ -75,12 +100,24 @@ struct RequestState {
     sent_at: u64,
     /// Whether it is already counted as late.
     late: bool,
+    priority: Option<Priority>,
+    /// The rate classes of its keys, until they are checked.
+    classes: [Option<Arc<RateClass<Cell<u64>>>>; 2],
+    watched: [Option<Watched>; 2],
+}
+
+impl RequestState {
+    /// What the limits know of the request. No client leaves while they decide.
+    fn claims(&self) -> (Priority, Timestamp) {
+        (self.priority.unwrap_or(Priority::HIGHEST), Timestamp::NEVER)
+    }
 }
 
 #[derive(Debug, Default)]
 enum Progress {
     #[default]
     Outside,
+    Key(KeyTurn<Cell<u64>>),
     Turn(Ticket),
     Line {
         set: Set,
@@ -106,14 +143,27 @@ impl AdmissionControl {
         }
         let gated = settings.policy.map(|gated| gated.limits).unwrap_or_default();
         let both = [settings.always, gated];
-        let limits = [0, 1].map(|place| Limit::new(ClassId(CONCURRENCY + place), both[usize::from(place)]));
-        let rate = |place: u16| {
-            let settings = both[usize::from(place)].rate?;
-            RateClass::new(ClassId(place), settings).ok().map(Arc::new)
+        let limit = |place: u16, shadow: bool| {
+            let limit = both[usize::from(place)].concurrency.filter(|limit| limit.shadow == shadow)?;
+            Limit::new(ClassId(CONCURRENCY + place), limit)
         };
-        let of = |place: u16| Limits {
-            rate: rate(place),
-            concurrency: limits[usize::from(place)].as_ref().map(|limit| Arc::clone(&limit.count)),
+        let rate = |place: u16, shadow: bool| {
+            let limit = both[usize::from(place)].rate.filter(|rate| rate.shadow == shadow)?;
+            let class = RateClass::new(ClassId(place), limit.rate).ok()?;
+            limit.keyed.is_none().then(|| Arc::new(class))
+        };
+        let keyed = |place: u16| {
+            let RateLimit { rate, keyed, shadow } = both[usize::from(place)].rate?;
+            let by = keyed?;
+            let classes = KeyedRateClasses::new(ClassId(place), rate, by.keys as usize).ok()?;
+            Some(KeyedLimit { by, shadow, classes })
+        };
+        let limits = [0, 1].map(|place| limit(place, false));
+        let watching = [0, 1].map(|place| limit(place, true));
+        let of = |place: u16, shadow: bool| {
+            let limits = if shadow { &watching } else { &limits };
+            let concurrency = limits[usize::from(place)].as_ref().map(|limit| Arc::clone(&limit.count));
+            Limits { rate: rate(place, shadow), concurrency }
         };
         let policy = settings.policy.and_then(|gated| {
             Some(Watch {
@@ -123,10 +173,18 @@ impl AdmissionControl {
                 late: VecDeque::new(),
             })
         });
-        let admission = Admission::new(of(0), of(1));
+        let shadows = [0, 1].map(|place| {
+            let limits = of(place, true);
+            (limits.rate.is_some() || limits.concurrency.is_some()).then(|| Shadow::new(limits))
+        });
         Some(AdmissionControl {
-            admission,
+            admission: Admission::new(of(0, false), of(1, false)),
             limits,
+            watching,
+            shadows,
+            keyed: [0, 1].map(keyed),
+            priority: settings.priority.clone(),
+            would_shed: BTreeMap::new(),
             policy,
             waits_since: Timestamp::ZERO,
             requests: Vec::new(),
@@ -135,7 +193,13 @@ impl AdmissionControl {
 
     /// Whether it needs a periodic tick.
     pub(super) fn ticks(&self) -> bool {
-        self.policy.is_some() || self.limits.iter().flatten().any(|limit| limit.adaptive.is_some())
+        let limits = || self.limits.iter().chain(&self.watching).flatten();
+        self.policy.is_some() || limits().any(|limit| limit.adaptive.is_some())
+    }
+
+    /// Returns and resets what limits in shadow would have refused.
+    pub(super) fn take_would_shed(&mut self, into: &mut BTreeMap<&'static str, u64>) {
+        into.append(&mut self.would_shed);
     }
 
     fn request(&mut self, v: u32) -> &mut RequestState {
@@ -146,19 +210,62 @@ impl AdmissionControl {
         &mut self.requests[place]
     }
 
-    /// A request arrives, or continues with what it has brought.
+    /// A request of this identity arrives.
+    fn arrive(&mut self, v: u32, now: Timestamp, keys: &Keys, identity: u64) -> Fate {
+        let priority = match &self.priority {
+            RequestPriority::None => None,
+            RequestPriority::Class(class) => Some(*class),
+            RequestPriority::ByKey { key, classes, otherwise } => {
+                let class = keys.value(*key, identity).and_then(|value| classes.get(value as usize));
+                Some(*class.unwrap_or(otherwise))
+            }
+        };
+        let classes = self.keyed.each_mut().map(|limit| limit.as_mut()?.class(now, keys, identity));
+        *self.request(v) = RequestState { priority, classes, ..RequestState::default() };
+        self.ask_keyed(v, now, 0)
+    }
+
+    /// The rate classes of its keys, from this set on, and then the other limits.
+    fn ask_keyed(&mut self, v: u32, now: Timestamp, first: usize) -> Fate {
+        let AdmissionControl { admission, keyed, would_shed, requests, .. } = self;
+        let request = &mut requests[v as usize];
+        let (_, leaves) = request.claims();
+        let class = |set: Set| {
+            let shadow = keyed[set as usize].as_ref().is_some_and(|limit| limit.shadow);
+            request.classes[set as usize].take().map(|class| KeyClass { class, shadow })
+        };
+        let count = |reason: Reason| *would_shed.entry(reason.name()).or_default() += 1;
+        match admission.ask_keyed(now, leaves, first, class, count) {
+            KeyStep::Passed => self.ask(v, now, Brought::default()),
+            KeyStep::Turn(turn) => {
+                let at = turn.at();
+                self.request(v).progress = Progress::Key(turn);
+                Fate::Waits(At::Turn, at)
+            }
+            KeyStep::Shed(reason) => Fate::Refused(reason),
+        }
+    }
+
+    /// It continues with what it has brought.
     fn ask(&mut self, v: u32, now: Timestamp, brought: Brought) -> Fate {
-        let step = self.admission.ask(now, ANYONE, brought, &Before(&self.limits));
+        let claims = self.request(v).claims();
+        let step = self.admission.ask(now, claims, brought, &Before(&self.limits));
         self.follow(v, now, step, brought.had_turn)
     }
 
     /// Its turn has come.
     fn turn(&mut self, v: u32, now: Timestamp) -> Fate {
-        let Progress::Turn(ticket) = std::mem::take(&mut self.request(v).progress) else {
-            return Fate::Passes;
-        };
-        let step = self.admission.turn(now, ticket, &Before(&self.limits));
-        self.follow(v, now, step, true)
+        match std::mem::take(&mut self.request(v).progress) {
+            Progress::Key(turn) => {
+                let next = turn.came();
+                self.ask_keyed(v, now, next)
+            }
+            Progress::Turn(ticket) => {
+                let step = self.admission.turn(now, ticket, &Before(&self.limits));
+                self.follow(v, now, step, true)
+            }
+            _ => Fate::Passes,
+        }
     }
 
     fn follow(&mut self, v: u32, now: Timestamp, step: Step, had_turn: bool) -> Fate {
@@ -175,14 +282,38 @@ impl AdmissionControl {
     }
 
     fn admit(&mut self, v: u32, now: Timestamp, admitted: Admitted) -> Fate {
+        let watched = self.observe(v, now);
         let request = self.request(v);
         let at = now.as_nanos();
-        *request =
-            RequestState { progress: Progress::Inside(admitted), admitted_at: at, sent_at: at, late: false };
+        let priority = request.priority;
+        *request = RequestState {
+            progress: Progress::Inside(admitted),
+            admitted_at: at,
+            sent_at: at,
+            priority,
+            watched,
+            ..RequestState::default()
+        };
         if let Some(watch) = &mut self.policy {
             watch.late.extend(watch.late_at(now).map(|late| (late.as_nanos(), v)));
         }
         Fate::Passes
+    }
+
+    /// Passes an admitted request to the limits in shadow.
+    fn observe(&mut self, v: u32, now: Timestamp) -> [Option<Watched>; 2] {
+        if let [None, None] = self.shadows {
+            return [None, None];
+        }
+        let (priority, _) = self.request(v).claims();
+        Set::BOTH.map(|set| {
+            let shadow = self.shadows[set as usize].as_ref()?;
+            let observed = shadow.observe(now, priority, self.admission.applies(set));
+            if let Some(reason) = observed.would_shed() {
+                *self.would_shed.entry(reason.name()).or_default() += 1;
+            }
+            Some(observed.watched())
+        })
     }
 
     /// Whether a request waits in line.
@@ -203,11 +334,12 @@ impl AdmissionControl {
         if !self.has_waiting() {
             self.waits_since = now;
         }
+        let claims = self.request(v).claims();
         let Some(Limit { count, line: Some((room, line)), .. }) = &mut self.limits[set as usize] else {
             return Fate::Passes;
         };
         let pace = line.pace(count.limit(), 1);
-        match line.wait(room, now, ANYONE, pace, v) {
+        match line.wait(room, now, claims, pace, v) {
             Ok(place) => {
                 self.request(v).progress = Progress::Line { set, place, had_turn };
                 Fate::Waits(At::Line, place.latest_start())
@@ -247,7 +379,9 @@ impl AdmissionControl {
     /// A request has ended for its client; `sent` is whether it reached an instance.
     fn leaves(&mut self, v: u32, now: Timestamp, ended: Ended, sent: bool) {
         let request = std::mem::take(self.request(v));
-        let RequestState { progress: Progress::Inside(admitted), admitted_at, sent_at, late } = request
+        let RequestState {
+            progress: Progress::Inside(admitted), admitted_at, sent_at, late, watched, ..
+        } = request
         else {
             return;
         };
@@ -260,6 +394,15 @@ impl AdmissionControl {
             _ if !sent => Outcome::Cancelled,
             ended => ended.outcome(held),
         };
+        for ((shadow, limit), watched) in self.shadows.iter().zip(&mut self.watching).zip(watched) {
+            let (Some(shadow), Some(watched)) = (shadow, watched) else { continue };
+            if let (Some(Limit { adaptive: Some(adaptive), .. }), in_flight @ 1..) =
+                (limit, watched.in_flight())
+            {
+                admission::learn(&mut adaptive.1, outcome, in_flight, held, held);
+            }
+            shadow.left(watched);
+        }
         for (limit, in_flight) in self.limits.iter_mut().zip(in_flight) {
             let Some(limit) = limit else { continue };
             if let Some(adaptive) = &mut limit.adaptive {
@@ -301,7 +444,7 @@ impl AdmissionControl {
             }
             watch.level.absorb(now, std::mem::take(&mut watch.tally));
         }
-        for limit in self.limits.iter_mut().flatten() {
+        for limit in self.limits.iter_mut().chain(&mut self.watching).flatten() {
             if let Some(adaptive) = &mut limit.adaptive {
                 let (adaptive, samples) = &mut **adaptive;
                 if let Some(change) = adaptive.step(now, &std::mem::take(samples)) {
@@ -313,6 +456,9 @@ impl AdmissionControl {
             && let Some(transition) = watch.policy.tick(now, &watch.level)
         {
             self.admission.apply(now, &transition);
+            if let [_, Some(shadow)] = &self.shadows {
+                shadow.apply(now, &transition);
+            }
         }
     }
 
@@ -364,8 +510,8 @@ impl Limit {
         clippy::arc_with_non_send_sync,
         reason = "the gateway's limits are shared by threads, these are not"
     )]
-    fn new(id: ClassId, limits: settings::Limits) -> Option<Self> {
-        let ConcurrencyLimit { bound, queue } = limits.concurrency?;
+    fn new(id: ClassId, limit: ConcurrencyLimit) -> Option<Self> {
+        let ConcurrencyLimit { bound, queue, priorities, classes, .. } = limit;
         let (count, adaptive) = match bound {
             Bound::Fixed(limit) => (Concurrency::new(id, limit).ok()?, None),
             Bound::Adaptive(settings) => {
@@ -375,11 +521,11 @@ impl Limit {
             }
         };
         Some(Limit {
-            count: Arc::new(count),
+            count: Arc::new(count.with_priorities(priorities)),
             adaptive,
             line: queue.and_then(|queue| {
-                let room = Room::new(id, queue, Priorities::NONE).ok()?;
-                let line = Line::new(&room, 1);
+                let room = Room::new(id, queue, priorities).ok()?;
+                let line = Line::new(&room, usize::from(classes.max(1)));
                 Some((room, line))
             }),
         })
@@ -390,7 +536,9 @@ impl Requests {
     /// A request reaches the limits of its service.
     pub(super) fn ask(&mut self, v: u32) {
         let now = Timestamp::from_nanos(self.now);
-        let fate = self.with_admission(v, |admission| admission.ask(v, now, Brought::default()));
+        let visit = &self.visits.slots[v as usize];
+        let admission = self.services[usize::from(visit.service)].admission.as_mut();
+        let fate = admission.map(|admission| admission.arrive(v, now, &self.keys, visit.identity));
         self.follow(v, fate);
     }
 
@@ -496,8 +644,6 @@ impl Requests {
     }
 }
 
-/// There are no priority classes here, and no client leaves while the limits decide.
-const ANYONE: (Priority, Timestamp) = (Priority::HIGHEST, Timestamp::NEVER);
 /// The first id of concurrency limits; rate classes have lower ids.
 const CONCURRENCY: u16 = 2;
 /// The ids of the policy's limits.
@@ -511,7 +657,7 @@ const TICK: u64 = 100_000_000;
 impl AdmissionControl {
     /// No request is inside, and none waits.
     pub(super) fn assert_empty(&self) {
-        for limit in self.limits.iter().flatten() {
+        for limit in self.limits.iter().chain(&self.watching).flatten() {
             assert_eq!(
                 (limit.count.in_flight(), limit.line.as_ref().map_or(0, |(_, line)| line.len())),
                 (0, 0)

@@ -4,6 +4,7 @@ use super::Requests;
 use super::balancers::took;
 use super::instance::IdlePool;
 use super::list::NONE;
+use super::program::Called;
 use super::service::Link;
 use super::timers::Due;
 use super::visit::{At, From, Visit};
@@ -52,18 +53,22 @@ impl Requests {
     /// A request enters the system.
     #[inline]
     pub(super) fn enter(&mut self, mut rng: SplitMix, from: From, origin: u32) {
+        let identity = match from {
+            From::User => u64::from(origin),
+            From::Open | From::Visit => self.keys.identity(rng),
+        };
         let endpoint = self.services[0].endpoint(rng.uniform());
-        self.begin(0, endpoint, rng, from, origin);
+        self.begin(Called { service: 0, endpoint }, (rng, identity), from, origin);
     }
 
-    /// A request arrives at a service.
+    /// A request arrives at a service, with its random draws and its identity.
     #[inline]
-    pub(super) fn begin(&mut self, service: u16, endpoint: u16, rng: SplitMix, from: From, origin: u32) {
+    pub(super) fn begin(&mut self, to: Called, draws: (SplitMix, u64), from: From, origin: u32) {
         let now = self.now;
-        let state = &mut self.services[service as usize];
+        let state = &mut self.services[to.service as usize];
         state.arrived(now);
         let limited = state.admission.is_some();
-        let visit = self.visits.begin(Visit::new(now, service, endpoint, rng, from, origin));
+        let visit = self.visits.begin(Visit::new(now, to, draws, from, origin));
         if limited { self.ask(visit) } else { self.send(visit) }
     }
 

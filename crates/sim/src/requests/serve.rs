@@ -270,8 +270,9 @@ impl Requests {
         visit.left = count;
         for number in first..first + u32::from(count) {
             let called = self.program.calls[number as usize];
-            let rng = self.visits.slots[v as usize].rng.fork();
-            self.begin(called.service, called.endpoint, rng, From::Visit, v);
+            let visit = &mut self.visits.slots[v as usize];
+            let draws = (visit.rng.fork(), visit.identity);
+            self.begin(called, draws, From::Visit, v);
         }
     }
 

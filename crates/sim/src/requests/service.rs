@@ -207,6 +207,9 @@ impl ServiceState {
         self.window_began = now;
         into.clear();
         std::mem::swap(into, &mut self.window);
+        if let Some(admission) = &mut self.admission {
+            admission.take_would_shed(&mut into.would_shed);
+        }
         into.in_system = mean;
         into.queued = into.queueing.sum();
     }

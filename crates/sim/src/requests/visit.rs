@@ -1,6 +1,7 @@
 //! A request at a service: one attempt of it, from the balancer to the response.
 
 use super::list::{Links, NONE, Next};
+use super::program::Called;
 use stats::SplitMix;
 
 /// The state of a request; a slot of a slab, reused.
@@ -8,6 +9,8 @@ use stats::SplitMix;
 pub(super) struct Visit {
     /// The source of its random draws.
     pub(super) rng: SplitMix,
+    /// What its [keys](super::keys) are derived from.
+    pub(super) identity: u64,
     /// When the request arrived at the balancer, and when this attempt was sent; nanoseconds.
     pub(super) arrived: u64,
     pub(super) sent: u64,
@@ -127,11 +130,19 @@ impl Visits {
 }
 
 impl Visit {
-    /// A request that arrived now.
+    /// A request that arrived now, with its random draws and its identity.
     #[inline]
-    pub(super) fn new(now: u64, service: u16, endpoint: u16, rng: SplitMix, from: From, origin: u32) -> Self {
+    pub(super) fn new(
+        now: u64,
+        to: Called,
+        (rng, identity): (SplitMix, u64),
+        from: From,
+        origin: u32,
+    ) -> Self {
+        let Called { service, endpoint } = to;
         Visit {
             rng,
+            identity,
             arrived: now,
             sent: now,
             taken: now,
@@ -164,8 +175,10 @@ impl Visit {
 
     /// The same request, for another attempt; it keeps the failed instance.
     pub(super) fn again(&self) -> Self {
-        let Visit { arrived, service, endpoint, from, origin, attempt, instance, mut rng, .. } = *self;
+        let Visit { arrived, identity, service, endpoint, from, origin, attempt, instance, mut rng, .. } =
+            *self;
         let rng = rng.fork();
-        Visit { attempt: attempt + 1, instance, ..Visit::new(arrived, service, endpoint, rng, from, origin) }
+        let new = Visit::new(arrived, Called { service, endpoint }, (rng, identity), from, origin);
+        Visit { attempt: attempt + 1, instance, ..new }
     }
 }

@@ -38,6 +38,8 @@ impl System {
             check.at_least_one(format!("pools[{number}].places"), pool.places);
         }
         check.traffic(&self.traffic);
+        check.count("keys", self.keys.len(), 0, 1 << 16, "at most 65536");
+        check.keys(&self.keys, &self.traffic);
         check.spans();
         check.circles();
         check.problems
@@ -45,7 +47,7 @@ impl System {
 }
 
 pub(super) struct Check<'a> {
-    system: &'a System,
+    pub(super) system: &'a System,
     problems: Vec<Problem>,
 }
 
@@ -66,7 +68,7 @@ impl Check<'_> {
         self.that((least..=most).contains(&found), format!("{place}.len()"), found, bound);
     }
 
-    fn at_least_one(&mut self, place: String, found: u32) {
+    pub(super) fn at_least_one(&mut self, place: String, found: u32) {
         self.that(found >= 1, place, found, "at least 1");
     }
 

@@ -1,14 +1,17 @@
 //! The limits before the balancer of a service: classes, limits and policies with the keys of a gateway file.
 
 use super::Builder;
-use crate::case::file::{AdmissionTable, CaseTable};
+use super::keys::{Keys, classes};
+use crate::case::file::{AdmissionTable, CaseTable, TrafficTable};
 use crate::check::classes::{Classes, concurrency_limits, or_empty, policies, rate_classes, service_levels};
+use crate::check::limits;
+use crate::file::FilePriority;
 use control::admission::WaitingSettings;
-use control::concurrency::AdaptiveSettings;
+use control::concurrency::{AdaptiveSettings, Priorities, Priority};
 use control::service_level::ServiceLevelSettings;
-use fields::{At, Place, Report, find};
-use gateway::settings::{Class, ConcurrencySettings, Policy, RateClassSettings};
-use sim::settings::{Admission, Bound, ConcurrencyLimit, Gated, Limits};
+use fields::{At, Report, find};
+use gateway::settings::{Class, ConcurrencySettings, Policy, RateClassSettings, RoutePriority};
+use sim::settings::{Admission, Bound, ConcurrencyLimit, Gated, Keyed, Limits, RateLimit, RequestPriority};
 
 /// The classes of a case by their index.
 pub(super) struct Known<'a> {
@@ -17,33 +20,53 @@ pub(super) struct Known<'a> {
     rates: Vec<Class<RateClassSettings>>,
     limits: Vec<Class<ConcurrencySettings>>,
     policies: Vec<Policy>,
+    /// The names of the priority classes, the lowest first.
+    priorities: Vec<String>,
+    /// The key of each rate class that has one.
+    keyed: Vec<Option<Keyed>>,
+    traffic: Option<&'a TrafficTable>,
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn of(table: &'a CaseTable, report: &mut Report) -> Self {
+    pub(super) fn of(table: &'a CaseTable, keys: &Keys, report: &mut Report) -> Self {
         let tables = Classes {
             service_levels: or_empty(table.service_levels.as_ref()),
             rate_classes: or_empty(table.rate_classes.as_ref()),
             concurrency_limits: or_empty(table.concurrency_limits.as_ref()),
             policies: or_empty(table.policies.as_ref()),
-            priorities: None,
+            priorities: table.priorities.as_ref().map(|list| list.value.len()),
             mirrors: or_empty(None),
         };
-        not_simulated(&tables, report);
+        let traffic = table.traffic.0.as_ref().map(|at| &at.value);
+        let rates = rate_classes(&tables, report);
+        let readable = tables.rate_classes.iter().filter_map(|named| named.value.as_ref());
+        let keyed = readable.zip(&rates).map(|(class, found)| {
+            let by = keys.find(class.key.as_ref()?, traffic?, report)?;
+            Some(Keyed { by, otherwise: keys.client(), keys: found.settings.keyed.as_ref()?.keys })
+        });
         Known {
+            keyed: keyed.collect(),
+            priorities: limits::priorities(table.priorities.as_ref(), report),
+            traffic,
             levels: service_levels(&tables, report),
-            rates: rate_classes(&tables, report),
+            rates,
             limits: concurrency_limits(&tables, report),
             policies: policies(&tables, report),
             tables,
         }
     }
 
-    fn limits(&self, rate: Option<usize>, limit: Option<usize>) -> Limits {
-        Limits {
-            rate: rate.and_then(|rate| Some(self.rates.get(rate)?.settings.rate)),
-            concurrency: limit.and_then(|limit| Some(concurrency(&self.limits.get(limit)?.settings))),
-        }
+    fn limits(&self, rate: Option<usize>, limit: Option<usize>, shadow: bool) -> Limits {
+        let rate = rate.and_then(|rate| {
+            let found = &self.rates.get(rate)?.settings;
+            let keyed = self.keyed.get(rate).copied().flatten();
+            Some(RateLimit { rate: found.rate, keyed, shadow: found.shadow || shadow })
+        });
+        let concurrency = limit.and_then(|limit| {
+            let found = concurrency(&self.limits.get(limit)?.settings);
+            Some(ConcurrencyLimit { shadow: found.shadow || shadow, ..found })
+        });
+        Limits { rate, concurrency }
     }
 
     fn gated(&self, policy: usize) -> Option<Gated> {
@@ -51,33 +74,8 @@ impl<'a> Known<'a> {
         Some(Gated {
             service_level: self.levels.get(policy.service_level)?.settings,
             policy: policy.settings,
-            limits: self.limits(policy.rate_class, policy.concurrency),
+            limits: self.limits(policy.rate_class, policy.concurrency, policy.shadow),
         })
-    }
-}
-
-/// Simulated requests have no client or key, and shadow limits have no effect.
-fn not_simulated(tables: &Classes, report: &mut Report) {
-    let mut wrong = |place: &Place, what: &str, help: &str| {
-        report.wrong(place, what.to_owned(), "not simulated", help.to_owned());
-    };
-    for class in tables.rate_classes.iter().filter_map(|named| named.value.as_ref()) {
-        if let Some(key) = &class.key {
-            wrong(&key.place, "simulated requests have no clients to tell apart", "leave `key` out");
-        }
-    }
-    let shadows = [
-        tables
-            .rate_classes
-            .iter()
-            .filter_map(|named| named.value.as_ref()?.shadow.as_ref())
-            .collect::<Vec<_>>(),
-        tables.concurrency_limits.iter().filter_map(|named| named.value.as_ref()?.shadow.as_ref()).collect(),
-        tables.policies.iter().filter_map(|named| named.value.as_ref()?.shadow.as_ref()).collect(),
-    ];
-    for shadow in shadows.iter().flatten().filter(|at| at.value.0) {
-        let help = "leave `shadow` out: nothing is at risk here, so try the limit itself";
-        wrong(&shadow.place, "what only watches changes nothing", help);
     }
 }
 
@@ -93,13 +91,17 @@ fn concurrency(found: &ConcurrencySettings) -> ConcurrencyLimit {
             }),
         },
         queue: found.queue.map(|queue| WaitingSettings::bounded(queue.places, queue.longest_wait)),
+        // Shares that contradict each other are among the problems.
+        priorities: Priorities::new(&found.priorities).unwrap_or(Priorities::NONE),
+        classes: found.priorities.len().max(1) as u8,
+        shadow: found.shadow,
     }
 }
 
 impl Builder<'_> {
     pub(super) fn admission(&mut self, table: Option<&At<AdmissionTable>>) -> Admission {
         let Some(At { value: table, place }) = table else { return Admission::default() };
-        let AdmissionTable { rate_class, concurrency, policy } = table;
+        let AdmissionTable { rate_class, concurrency, policy, priority } = table;
         if rate_class.is_none()
             && concurrency.is_none()
             && policy.is_none()
@@ -128,8 +130,23 @@ impl Builder<'_> {
             }
         }
         Admission {
-            always: self.classes.limits(rate, limit),
+            priority: priority.as_ref().map_or(RequestPriority::None, |at| self.priority(at)),
+            always: self.classes.limits(rate, limit, false),
             policy: found.and_then(|policy| self.classes.gated(policy)),
         }
+    }
+
+    fn priority(&mut self, at: &At<FilePriority>) -> RequestPriority {
+        let names: Vec<&str> = self.classes.priorities.iter().map(String::as_str).collect();
+        let (header, otherwise) = match limits::priority(at, &names, self.report) {
+            RoutePriority::Class(class) => return RequestPriority::Class(Priority(class)),
+            RoutePriority::Header { name, otherwise } => (name, otherwise),
+        };
+        let traffic = self.classes.traffic;
+        let key = traffic.and_then(|traffic| self.keys.named(&header, &at.place, traffic, self.report));
+        let Some(key) = key else { return RequestPriority::None };
+        let classes = classes(self.keys.names(key), &names, &header, &at.place, self.report);
+        let classes = classes.into_iter().map(Priority).collect();
+        RequestPriority::ByKey { key, classes, otherwise: Priority(otherwise) }
     }
 }

@@ -5,14 +5,14 @@ use super::world::*;
 use crate::plant::{InstanceId, Plant, Window};
 use crate::settings::*;
 use control::admission::WaitingSettings;
-use control::concurrency::AdaptiveSettings;
+use control::concurrency::{AdaptiveSettings, Priorities, Priority};
 use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
-use units::{InstanceCount, Rate, Timestamp};
+use units::{InstanceCount, Rate, Ratio, Timestamp};
 
 fn any_time() -> impl Strategy<Value = Distribution> {
     let mean = |millis: u64| Duration::from_micros(millis * 100);
@@ -124,6 +124,13 @@ fn any_admission() -> impl Strategy<Value = Admission> {
         backlog,
         longest_wait: ms(longest),
     });
+    let keyed = proptest::option::of((0_u16..2, 1_u32..5))
+        .prop_map(|keyed| keyed.map(|(by, keys)| Keyed { by: KeyId(by), otherwise: Some(KeyId(1)), keys }));
+    let rate = (rate, keyed, any::<bool>()).prop_map(|(rate, keyed, shadow)| RateLimit {
+        keyed,
+        shadow,
+        ..rate.into()
+    });
     let bound = prop_oneof![
         (1_u32..30).prop_map(Bound::Fixed),
         (1_u32..30).prop_map(|initial| {
@@ -131,10 +138,17 @@ fn any_admission() -> impl Strategy<Value = Admission> {
         }),
     ];
     let queue = proptest::option::of((1_u32..20, 1_u64..500));
-    let concurrency = (bound, queue).prop_map(|(bound, queue)| ConcurrencyLimit {
-        bound,
-        queue: queue.map(|(places, longest)| WaitingSettings::bounded(places, ms(longest))),
-    });
+    let half = Priorities::new(&[Ratio::new(0.5).unwrap(), Ratio::ONE]).unwrap();
+    let priorities = prop_oneof![Just((Priorities::NONE, 1)), Just((half, 2))];
+    let concurrency = (bound, queue, priorities, any::<bool>());
+    let concurrency =
+        concurrency.prop_map(|(bound, queue, (priorities, classes), shadow)| ConcurrencyLimit {
+            priorities,
+            classes,
+            shadow,
+            queue: queue.map(|(places, longest)| WaitingSettings::bounded(places, ms(longest))),
+            ..bound.into()
+        });
     let limits = (proptest::option::of(rate), proptest::option::of(concurrency))
         .prop_map(|(rate, concurrency)| Limits { rate, concurrency });
     let gated = proptest::option::of((1_u64..200, limits.clone())).prop_map(|gated| {
@@ -147,7 +161,13 @@ fn any_admission() -> impl Strategy<Value = Admission> {
             limits,
         })
     });
-    (limits, gated).prop_map(|(always, policy)| Admission { always, policy })
+    let by_key = RequestPriority::ByKey {
+        key: KeyId(0),
+        classes: Arc::from([Priority(0), Priority(1)]),
+        otherwise: Priority(0),
+    };
+    let priority = prop_oneof![Just(RequestPriority::None), Just(by_key)];
+    (limits, gated, priority).prop_map(|(always, policy, priority)| Admission { always, policy, priority })
 }
 
 fn any_service(number: u16, services: u16) -> impl Strategy<Value = Service> {
@@ -186,8 +206,15 @@ fn any_system() -> impl Strategy<Value = System> {
         arrivals: Arrivals::Poisson,
         noise: Some(Noise { sigma: 0.2, phi: 0.5 }),
     });
-    (services, proptest::collection::vec(pool, 2..3), open, any::<u64>())
-        .prop_map(|(services, pools, traffic, seed)| System { pools, seed, ..system(traffic, services) })
+    (services, proptest::collection::vec(pool, 2..3), open, any::<u64>()).prop_map(
+        |(services, pools, traffic, seed)| System { keys: keys(), pools, seed, ..system(traffic, services) },
+    )
+}
+
+/// One that half of the requests have, and one that all have.
+fn keys() -> Vec<Key> {
+    let values = [Values::Shares(Arc::from([0.2, 0.3])), Values::Zipf { count: 9, exponent: 1.0 }];
+    values.into_iter().map(|values| Key { name: "key".to_owned(), values }).collect()
 }
 
 /// An action on an instance, or a new one.

@@ -4,13 +4,13 @@ use super::world::*;
 use crate::plant::{Plant, Window};
 use crate::settings::*;
 use control::admission::WaitingSettings;
-use control::concurrency::{AdaptiveSettings, Prior};
+use control::concurrency::{AdaptiveSettings, Prior, Priorities, Priority};
 use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use std::sync::Arc;
 use std::time::Duration;
-use units::{Rate, Timestamp};
+use units::{Rate, Ratio, Timestamp};
 
 fn rate(per_second: f64, backlog: u32) -> RateSettings {
     RateSettings {
@@ -22,7 +22,7 @@ fn rate(per_second: f64, backlog: u32) -> RateSettings {
 }
 
 fn at_most(limit: u32, queue: Option<WaitingSettings>) -> Limits {
-    Limits { rate: None, concurrency: Some(ConcurrencyLimit { bound: Bound::Fixed(limit), queue }) }
+    Limits { rate: None, concurrency: Some(ConcurrencyLimit { queue, ..Bound::Fixed(limit).into() }) }
 }
 
 /// One service whose requests take this long, exponentially, behind limits that always apply.
@@ -35,7 +35,7 @@ fn behind(limits: Limits, mean: f64) -> Service {
 
 #[test]
 fn a_rate_class_lets_its_rate_pass_and_a_turn_is_waited_for() {
-    let limits = Limits { rate: Some(rate(100.0, 5)), concurrency: None };
+    let limits = Limits { rate: Some(rate(100.0, 5).into()), concurrency: None };
     let window = measure(&system(poisson(110.0), vec![behind(limits, 0.02)]), 10.0, 1000.0);
     // M/D/1 with six places at a load of 1.1: one request in 7.44 is lost.
     assert_close("admitted", window.answered as f64 / 1000.0, 95.218, 0.005);
@@ -113,7 +113,7 @@ fn by_minute(system: &System, count: u64) -> Vec<Window> {
 
 #[test]
 fn a_policy_sheds_while_its_class_is_late_and_not_before_or_after() {
-    let service = protected(Limits { rate: Some(rate(90.0, 0)), concurrency: None });
+    let service = protected(Limits { rate: Some(rate(90.0, 0).into()), concurrency: None });
     let system = system(minutes(&[80.0, 140.0, 140.0, 80.0, 80.0]), vec![service]);
     let found = by_minute(&system, 5);
     let refused: Vec<u64> = found.iter().map(|window| window.refused).collect();
@@ -128,12 +128,12 @@ fn a_policy_sheds_while_its_class_is_late_and_not_before_or_after() {
 #[test]
 fn a_service_that_fails_at_once_is_limited_where_statuses_count() {
     let refused_by_service = |not_conforming: &str| {
-        let mut service = protected(Limits { rate: Some(rate(90.0, 0)), concurrency: None });
+        let mut service = protected(Limits { rate: Some(rate(90.0, 0).into()), concurrency: None });
         // It refuses at once requests that find one in service and one waiting, so none is late.
         service.server = Server { accept: Accept::Shared { bound: 1 }, ..Server::new(1, 1) };
         let gated = service.admission.policy.as_mut().unwrap();
         gated.policy.min_samples = 20;
-        gated.policy.enter = units::Ratio::new(0.99).unwrap();
+        gated.policy.enter = Ratio::new(0.99).unwrap();
         gated.policy.leave = gated.policy.enter;
         if !not_conforming.is_empty() {
             gated.service_level.not_conforming = not_conforming.parse().unwrap();
@@ -165,7 +165,7 @@ fn an_adaptive_limit_keeps_an_overloaded_service_at_its_best() {
     let prior = Prior { rate: Rate::per_second_of(90.0), response_time: ms(10), weight: 500 };
     let with = |bound: Option<Bound>| {
         let mut service = service(10_000, vec![work(cpu.clone(), Distribution::ZERO, 1)]);
-        service.admission.always.concurrency = bound.map(|bound| ConcurrencyLimit { bound, queue: None });
+        service.admission.always.concurrency = bound.map(ConcurrencyLimit::from);
         service.balancing.timeout = Some(secs(1.0));
         measure(&system(poisson(200.0), vec![service]), 60.0, 600.0)
     };
@@ -183,7 +183,7 @@ fn a_policy_lifts_while_limits_that_always_apply_refuse() {
     // Late for a minute now and then. Of 80 evenly spaced a second, 60/s always admits every second one: at most three
     // are in flight. Of 59 it admits all, and there are four: unless the policy is still engaged.
     let mut service = protected(at_most(3, None));
-    service.admission.always.rate = Some(rate(60.0, 0));
+    service.admission.always.rate = Some(rate(60.0, 0).into());
     service.endpoints[0].steps = vec![Step::Work {
         cpu: Distribution::ZERO,
         wait: Distribution::Constant(ms(60)),
@@ -215,10 +215,124 @@ fn users_who_are_refused_come_back_a_little_later() {
 #[test]
 fn limits_that_contradict_themselves_are_named() {
     let mut service = behind(at_most(0, None), 1.0);
-    service.admission.always.rate = Some(RateSettings { longest_wait: Duration::ZERO, ..rate(1.0, 1) });
+    let settings = RateSettings { longest_wait: Duration::ZERO, ..rate(1.0, 1) };
+    service.admission.always.rate = Some(settings.into());
     let problems: Vec<String> =
         system(poisson(1.0), vec![service]).problems().iter().map(ToString::to_string).collect();
     for place in ["admission.always.concurrency.bound", "admission.always.rate"] {
         assert!(problems.iter().any(|said| said.contains(place)), "{problems:?}");
     }
+}
+
+/// Values of a key, and a system of one service whose requests have them.
+fn keyed(rate_of_traffic: f64, values: Values, service: Service) -> System {
+    let key = Key { name: "client".to_owned(), values };
+    System { keys: vec![key], ..system(poisson(rate_of_traffic), vec![service]) }
+}
+
+/// A rate class for each value of the first key.
+fn each(per_second: f64, keys: u32) -> Limits {
+    let keyed = Some(Keyed { by: KeyId(0), otherwise: None, keys });
+    let rate = RateLimit { keyed, ..rate(per_second, 0).into() };
+    Limits { rate: Some(rate), concurrency: None }
+}
+
+#[test]
+fn a_rate_class_by_key_limits_each_client_alone() {
+    // One client sends 90 % of 100/s, nine others about 1/s each; each may send 20/s.
+    let mut shares = vec![0.9];
+    shares.resize(10, 0.1 / 9.0);
+    let system = keyed(100.0, Values::Shares(Arc::from(shares)), behind(each(20.0, 100), 0.001));
+    let window = measure(&system, 10.0, 1000.0);
+    // A Poisson stream of 90/s through 20/s without a burst: each passed request closes the door for 50 ms.
+    let greedy = 90.0 / (1.0 + 90.0 / 20.0);
+    let others = 9.0 * 1.111 / (1.0 + 1.111 / 20.0);
+    assert_close("answered", window.answered as f64 / 1000.0, greedy + others, 0.01);
+    assert_eq!(window.shed.get("rate_class"), Some(&window.refused));
+    // A common limit of the same rate would refuse the others as well.
+    let mut common = system;
+    common.services[0].admission.always.rate = Some(rate(20.0, 0).into());
+    assert!(measure(&common, 10.0, 1000.0).answered < 18_000);
+}
+
+#[test]
+fn clients_beyond_the_remembered_keys_share_limits() {
+    // A thousand clients at 1/s each, of which every second request passes a limit of 1/s.
+    let fits = keyed(1000.0, Values::Even(1000), behind(each(1.0, 1000), 0.001));
+    let crowded = keyed(1000.0, Values::Even(1000), behind(each(1.0, 10), 0.001));
+    let (fits, crowded) = (measure(&fits, 10.0, 100.0), measure(&crowded, 10.0, 100.0));
+    assert_close("answered", fits.answered as f64 / 100.0, 500.0, 0.02);
+    assert!(crowded.answered < 4_000, "{}", crowded.answered);
+}
+
+#[test]
+fn a_request_without_the_key_is_limited_by_its_client() {
+    let mut service = behind(each(10.0, 100), 0.001);
+    let Some(RateLimit { keyed: Some(limit), .. }) = &mut service.admission.always.rate else { panic!() };
+    limit.otherwise = Some(KeyId(1));
+    let key = |name: &str, values| Key { name: name.to_owned(), values };
+    // Half of the requests have no header, and come from very many clients.
+    let keys = vec![key("x-api-key", Values::Shares(Arc::from([0.5]))), key("client", Values::Even(100_000))];
+    let system = System { keys, ..system(poisson(200.0), vec![service]) };
+    let window = measure(&system, 10.0, 100.0);
+    let with_key = 100.0 / (1.0 + 100.0 / 10.0);
+    assert_close("answered", window.answered as f64 / 100.0, 100.0 + with_key, 0.03);
+}
+
+#[test]
+fn a_low_class_is_shed_first() {
+    let half = Ratio::new(0.5).unwrap();
+    let mut service = behind(at_most(10, None), 0.1);
+    let limit = service.admission.always.concurrency.as_mut().unwrap();
+    limit.priorities = Priorities::new(&[half, Ratio::ONE]).unwrap();
+    limit.classes = 2;
+    let classes: Arc<[Priority]> = Arc::from([Priority(0), Priority(1)]);
+    service.admission.priority = RequestPriority::ByKey { key: KeyId(0), classes, otherwise: Priority(1) };
+    // 10 erlangs for 10 slots.
+    let run = |shares: [f64; 2]| {
+        let values = Values::Shares(Arc::from(shares));
+        measure(&keyed(100.0, values, service.clone()), 10.0, 1000.0)
+    };
+    let (low, high, both) = (run([1.0, 0.0]), run([0.0, 1.0]), run([0.5, 0.5]));
+    // Erlang's loss formula with 5 and with 10 slots.
+    let lost = |window: &Window| window.refused as f64 / window.arrived as f64;
+    assert_close("low", lost(&low), 0.5640, 0.02);
+    assert_close("high", lost(&high), 0.2146, 0.02);
+    assert!(both.shed.contains_key("priority"), "{:?}", both.shed);
+    assert!(lost(&high) < lost(&both) && lost(&both) < lost(&low));
+}
+
+#[test]
+fn limits_in_shadow_count_and_refuse_nobody() {
+    let mut service = behind(Limits { rate: Some(rate(50.0, 0).into()), ..at_most(2, None) }, 0.1);
+    let always = &mut service.admission.always;
+    always.rate.as_mut().unwrap().shadow = true;
+    always.concurrency.as_mut().unwrap().shadow = true;
+    let window = measure(&system(poisson(100.0), vec![service]), 10.0, 100.0);
+    assert_eq!((window.refused, window.answered), (0, window.ended()));
+    assert!(window.shed.is_empty());
+    let would: u64 = window.would_shed.values().sum();
+    assert!(window.would_shed.contains_key("concurrency"), "{:?}", window.would_shed);
+    assert!((window.arrived / 2..window.arrived).contains(&would), "{would} of {}", window.arrived);
+}
+
+#[test]
+fn a_keyed_class_in_shadow_counts_as_it_would_refuse() {
+    let run = |shadow: bool| {
+        let mut service = behind(each(20.0, 100), 0.001);
+        service.admission.always.rate.as_mut().unwrap().shadow = shadow;
+        measure(&keyed(100.0, Values::Zipf { count: 50, exponent: 1.2 }, service), 10.0, 100.0)
+    };
+    let (live, shadow) = (run(false), run(true));
+    assert_eq!((shadow.refused, shadow.would_shed.get("rate_class")), (0, live.shed.get("rate_class")));
+}
+
+#[test]
+fn users_are_clients() {
+    let traffic = Traffic::Closed { users: 10, think: Distribution::Constant(ms(1)) };
+    let key = Key { name: "client".to_owned(), values: Values::Users };
+    let service = behind(each(5.0, 100), 0.001);
+    let system = System { keys: vec![key], ..system(traffic, vec![service]) };
+    let window = measure(&system, 10.0, 100.0);
+    assert_close("answered", window.answered as f64 / 100.0, 50.0, 0.01);
 }
