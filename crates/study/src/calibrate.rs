@@ -27,8 +27,9 @@ mod model;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod unfit;
 
-pub use backtest::{Compared, What, backtest};
+pub use backtest::{Compared, Stopped, What, backtest};
 pub use document::{Asked, Given, Origin, document};
 pub use figure::{CONFIDENCE, Figure, WIDEST};
 pub use fit::{Bound, Fitted, NoFit, fit};

@@ -2,8 +2,9 @@ use crate::disturbance::again_if_disturbed;
 use crate::programs::{Server, beside_one, free_address, headroom, text};
 use crate::schema::check;
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 /// Two threads that each hold a request for 20 ms.
 fn waiting_service() -> (Server, String) {
@@ -98,6 +99,34 @@ fn a_service_that_sheds_is_not_calibrated() {
     let folder = tempfile::tempdir().unwrap();
     let output = calibrate(&format!("http://{service}/"), folder.path(), &[]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
-    assert!(text(&output.stderr).contains("requests had no good response"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("so they had no good response"), "{}", text(&output.stderr));
     assert!(!folder.path().join("case.yaml").exists());
+}
+
+/// What was measured is kept, and the reason is named.
+#[test]
+fn a_service_that_ends_during_the_trials_leaves_a_suspect_model() {
+    let _slot = beside_one();
+    let (server, url) = waiting_service();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("case.yaml");
+    let pid = server.id().to_string();
+    let service = ["--pid", &pid, "--processes", "1", "--threads", "2", "--lock", "none"];
+    let arguments = ["calibrate", &url, "--length", "4s", "--json", "-o", file.to_str().unwrap()];
+    let mut command = headroom(&[&arguments[..], &service].concat());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut story = BufReader::new(child.stderr.take().unwrap()).lines();
+    // The result of the first trial and the announcement of the second are one line each.
+    let trials = story.by_ref().map(Result::unwrap).find(|line| line.starts_with("trial"));
+    assert!(trials.is_some());
+    drop(server);
+    let rest: Vec<String> = story.map(Result::unwrap).collect();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(99), "{rest:?}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["verdict"], "suspect");
+    let reasons = found["reasons"].to_string();
+    assert!(reasons.contains("not measured to the end"), "{found:#}");
+    assert!(rest.iter().any(|line| line.contains("what was measured until then is used")), "{rest:?}");
+    assert!(!found["levels"].as_array().unwrap().is_empty() && file.exists(), "{found:#}");
 }

@@ -52,18 +52,74 @@ impl Compared {
     }
 }
 
-/// Predicts each trial, and sets what was measured beside it.
-pub fn backtest(fitted: &Fitted, trials: &[Trial]) -> Vec<Compared> {
-    trials.iter().flat_map(|trial| compare(fitted, trial)).collect()
+/// The comparison was ended by the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped;
+
+/// Predicts each trial, and sets what was measured beside it. `progress` gets the share that is done, many times, and
+/// returns whether to go on.
+///
+/// # Errors
+/// If `progress` ends it; the trials until then are in `compared`.
+pub fn backtest(
+    fitted: &Fitted,
+    trials: &[Trial],
+    compared: &mut Vec<Compared>,
+    progress: &mut dyn FnMut(f64) -> bool,
+) -> Result<(), Stopped> {
+    let work: Vec<f64> = trials.iter().map(|trial| Effort::of(trial).requests()).collect();
+    let whole = work.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let mut done = 0.0;
+    for (trial, work) in trials.iter().zip(work) {
+        let found = compare(fitted, trial, &mut |share| progress((done + share * work) / whole))?;
+        compared.extend(found);
+        done += work;
+    }
+    Ok(())
 }
 
-fn compare(fitted: &Fitted, trial: &Trial) -> Vec<Compared> {
-    let seconds = trial.slices.iter().map(|slice| slice.seconds).sum::<f64>().max(1.0);
+/// How much of a trial is simulated.
+struct Effort {
+    seconds: f64,
+    rate: f64,
+    /// Simulations of its length.
+    runs: u64,
+    /// The length of the prediction itself, in seconds.
+    long: f64,
+}
+
+impl Effort {
+    /// At high rates, fewer simulations and a shorter prediction are as exact: they have more requests.
+    fn of(trial: &Trial) -> Self {
+        let seconds = trial.slices.iter().map(|slice| slice.seconds).sum::<f64>().max(1.0);
+        let rate = trial.rate.max(f64::MIN_POSITIVE);
+        let requests = seconds * rate;
+        let runs = ((ENOUGH / requests) as u64).clamp(RUNS_LEAST, RUNS);
+        Effort { seconds, rate, runs, long: (seconds * LONGER).min((ENOUGH / 2.0 / rate).max(seconds)) }
+    }
+
+    fn requests(&self) -> f64 {
+        self.rate * (self.seconds * self.runs as f64 + self.long)
+    }
+}
+
+fn compare(
+    fitted: &Fitted,
+    trial: &Trial,
+    progress: &mut dyn FnMut(f64) -> bool,
+) -> Result<Vec<Compared>, Stopped> {
+    let effort = Effort::of(trial);
     let mut rng = Rng::new(1, "backtest");
     let load = trial.load;
-    let runs: Vec<[f64; 5]> =
-        (0..RUNS).map(|run| figures(&drawn(fitted, &mut rng), load, seconds, run)).collect();
-    let long = figures(&fitted.model, load, seconds * LONGER, RUNS + 1);
+    let share = effort.rate * effort.seconds / effort.requests();
+    let mut runs: Vec<[f64; 5]> = Vec::new();
+    for run in 0..effort.runs {
+        if !progress(run as f64 * share) {
+            return Err(Stopped);
+        }
+        runs.push(figures(&drawn(fitted, &mut rng), load, effort.seconds, run));
+    }
+    let long = figures(&fitted.model, load, effort.long, RUNS + 1);
     let quantile = |at: Quantile| trial.times.quantile(at).map(|value| 1e3 * value.at.as_secs_f64());
     let measured = [
         (What::Throughput, trial.throughput().map(|figure| figure.value)),
@@ -75,7 +131,8 @@ fn compare(fitted: &Fitted, trial: &Trial) -> Vec<Compared> {
     let compared = measured.into_iter().enumerate().filter_map(|(place, (what, measured))| {
         let mut found: Vec<f64> = runs.iter().map(|run| run[place]).collect();
         found.sort_by(f64::total_cmp);
-        let value = long[place];
+        // A model that predicts no response has no times.
+        let value = Some(long[place]).filter(|value| value.is_finite())?;
         let floor = FLOOR * value;
         let end = |share: f64| found[(share * (found.len() - 1) as f64).round() as usize];
         let (below, above) =
@@ -83,7 +140,7 @@ fn compare(fitted: &Fitted, trial: &Trial) -> Vec<Compared> {
         let predicted = Figure { value, low: value - below, high: value + above };
         Some(Compared { what, rate: trial.rate, predicted, measured: measured? })
     });
-    compared.collect()
+    Ok(compared.collect())
 }
 
 fn figures(model: &Model, load: Load, seconds: f64, seed: u64) -> [f64; 5] {
@@ -105,6 +162,10 @@ fn drawn(fitted: &Fitted, rng: &mut Rng) -> Model {
 
 /// Simulations of a trial.
 const RUNS: u64 = 60;
+/// The fewest, at high rates.
+const RUNS_LEAST: u64 = 20;
+/// Requests of all simulations of a trial after which more of them add little.
+const ENOUGH: f64 = 4e6;
 /// The prediction itself is simulated for so many times the length.
 const LONGER: f64 = 10.0;
 /// What the model leaves out, as a share of the prediction.

@@ -3,7 +3,7 @@
 use super::backtest::{Compared, What};
 use super::figure::Figure;
 use super::fit::{Bound, Fitted};
-use super::measure::Measured;
+use super::measure::{Measured, Trial};
 use super::{Known, Level, Lock};
 use documents::calibrate::{self as said, Calibration, Verdict};
 use host::ApplicationServer;
@@ -278,7 +278,7 @@ fn reasons(
     if let Some(ended) = &measured.ended {
         reasons.push(format!("not measured to the end: {ended}"));
     }
-    reasons.extend(measured.generator.iter().cloned());
+    reasons.extend(measured.flaws.iter().cloned());
     reasons.extend(asked.missing.iter().cloned());
     for compared in backtest {
         let Some(bound) = bound(measured, compared) else { continue };
@@ -292,11 +292,26 @@ fn reasons(
             ));
         }
     }
+    let predicted =
+        |trial: &Trial| backtest.iter().any(|one| one.rate == trial.rate && one.what == What::P95);
+    for trial in measured.trials.iter().filter(|trial| !predicted(trial)) {
+        reasons.push(format!(
+            "no prediction of p95 at {:.1} requests a second: the backtest was ended, or the model has no response",
+            trial.rate
+        ));
+    }
     if backtest.is_empty() {
         reasons.push("no trial to compare the model with".to_owned());
     }
     if fitted.bound == Bound::NotReached && !asked.known.below_limit {
         reasons.push("the limit was not reached; raise --users-max".to_owned());
+    }
+    if fitted.is_between(asked.known) {
+        reasons.push(
+            "processors are busy, but not all the time, and threads do not explain it: either they limit the service, or a \
+             pool that is hardly smaller; measure for longer (--length), on a quiet machine"
+                .to_owned(),
+        );
     }
     // A part of the response time that is small in any case is as good as none.
     let matters = |figure: Figure| figure.high > NEGLIGIBLE * fitted.alone.value;

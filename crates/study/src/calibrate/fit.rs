@@ -29,6 +29,14 @@ pub struct Fitted {
     pub model: Model,
 }
 
+impl Fitted {
+    /// Whether processors are what limits, although they are not busy all the time.
+    pub fn is_between(&self, known: &Known) -> bool {
+        let busy = self.busy.map_or(0.0, |busy| busy.value + known.idle_cores);
+        self.bound == Bound::Cores && known.cores.is_some_and(|cores| busy < FULL * cores)
+    }
+}
+
 /// What limits the throughput of a service.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
@@ -172,6 +180,7 @@ impl Fitted {
         let processes = known.processes.unwrap_or(1);
         let threads = known.threads.map(|threads| threads.saturating_mul(processes));
         let full = |of: f64| busy.is_some_and(|busy| busy >= FULL * of);
+        let nearly = busy.is_some_and(|busy| busy >= NEARLY * cores);
         if full(cores) {
             self.bound = Bound::Cores;
         } else if known.processes.is_some()
@@ -191,6 +200,10 @@ impl Fitted {
                 let (measured, predicted) = (self.best.value, given);
                 return Err(NoFit::FasterThanThreads { threads, measured, predicted });
             } else {
+                if nearly {
+                    self.bound = Bound::Cores;
+                    return Ok(());
+                }
                 let places = self.places(users, |model, places| model.pool = Some(Pool { places }));
                 // With as many places as threads, the threads are the limit: something between two requests takes time,
                 // such as a new connection.
@@ -203,6 +216,8 @@ impl Fitted {
             }
         } else if self.agrees(self.throughput_with(users)) {
             self.bound = Bound::NotReached;
+        } else if nearly {
+            self.bound = Bound::Cores;
         } else {
             let places = self.places(users, |model, places| model.server.threads = places);
             self.model.server = Server::new(1, places.value as u32);
@@ -352,6 +367,9 @@ const TICK: f64 = 0.01;
 const NEAR: f64 = 0.95;
 /// Cores, or processes, that are busy for this share of the time are what limits: the rest is lost between requests.
 const FULL: f64 = 0.93;
+/// Cores that are busy for this share may be what limits, where threads do not: a pool that leaves so little idle cannot
+/// be told from them.
+const NEARLY: f64 = 0.85;
 /// How far the model may be from the truth where it is right: it has two bursts, and knows no cost of switching.
 const MODEL: f64 = 0.04;
 /// Halvings of the interval of the wait.

@@ -1,6 +1,7 @@
 //! Measures a service: one user, more users until throughput stops growing, then trials that are kept out of the fit.
 
 use super::figure::Figure;
+use super::unfit::{Unfit, unfit};
 use super::{Level, Slice};
 use crate::drive::Drive;
 use ::load::{Arrivals, Connecting, Model, Plan, Progress, StartError, Target, Watch};
@@ -43,8 +44,8 @@ pub struct Measured {
     pub memory: Option<[u64; 2]>,
     /// The share of this machine's processor time that was used during the last level, by whatever process.
     pub machine_busy: Option<f64>,
-    /// Where the generator may have been the limit, or where a run is suspect, and why.
-    pub generator: Vec<String>,
+    /// What makes the measurement suspect: the generator may have been the limit, or the service changed.
+    pub flaws: Vec<String>,
     /// Why the rest was not measured.
     pub ended: Option<Failed>,
 }
@@ -91,8 +92,8 @@ pub enum Failed {
     Load(String),
     /// Responses were not good: their times are not those of the work.
     #[error(
-        "{failed} of {sent} requests had no good response with {load}; a service that sheds, limits or fails cannot be \
-         calibrated: raise its limits, or lower --users-max"
+        "{failed} of {sent} requests had no good response with {load}; a service that fails cannot be calibrated: correct \
+         the request, or lower --users-max"
     )]
     NotGood {
         /// The load.
@@ -101,6 +102,32 @@ pub enum Failed {
         sent: u64,
         /// Those without a good response.
         failed: u64,
+    },
+    /// Refused requests are not served ones.
+    #[error(
+        "{shed} of {sent} requests were shed (429 or 503) with {load}, so they had no good response; a service that sheds \
+         or limits cannot be calibrated: raise its limits, or lower --users-max"
+    )]
+    Shed {
+        /// The load.
+        load: String,
+        /// Requests.
+        sent: u64,
+        /// Those that were shed.
+        shed: u64,
+    },
+    /// Responses from a cache are not the work.
+    #[error(
+        "{cached} of {sent} responses have status 304 (not modified) with {load}; a cache responds, not the work: remove \
+         If-None-Match and If-Modified-Since from the request"
+    )]
+    Cached {
+        /// The load.
+        load: String,
+        /// Requests.
+        sent: u64,
+        /// Those with that status.
+        cached: u64,
     },
 }
 
@@ -134,15 +161,22 @@ impl Procedure<'_> {
         self.idle()?;
         let length = self.wanted.length;
         self.level(1, length)?;
+        let begun = self.processes();
+        let ended = self.loaded(length);
+        self.name_changes(&begun);
+        ended
+    }
+
+    /// What is measured after the request alone.
+    fn loaded(&mut self, length: Duration) -> Result<(), Failed> {
         let mut best = (1, self.throughput());
         let mut users = 2;
         while users <= self.wanted.users_max {
             self.level(users, length / 3)?;
             let now = self.throughput();
             let grows = now > (1.0 + GROWTH) * best.1;
-            if now > best.1 {
-                best = (users, now);
-            }
+            // A little more by chance is no growth: the users without growth are counted from the best level.
+            best = (if grows { users } else { best.0 }, best.1.max(now));
             // Once more after a step without growth: a service may have a step of its own.
             if !grows && (users >= 4 * best.0 || now < FALLS * best.1) {
                 break;
@@ -164,6 +198,25 @@ impl Procedure<'_> {
             self.trial(share * best, 2 * length)?;
         }
         Ok(())
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        let running = self.wanted.service.and_then(|service| service.running().ok()).unwrap_or_default();
+        running.into_iter().map(|process| process.id).collect()
+    }
+
+    /// Processes that were replaced while the service was measured: what they did at their start is in the figures.
+    fn name_changes(&mut self, begun: &[u32]) {
+        let now = self.processes();
+        let ended = begun.iter().filter(|id| !now.contains(id)).count();
+        if ended > 0 && !now.is_empty() {
+            self.measured.flaws.push(format!(
+                "the service changed while it was measured: {ended} of its {} processes ended and {} began (restarts of \
+                 workers, or a deployment)",
+                begun.len(),
+                now.iter().filter(|id| !begun.contains(id)).count()
+            ));
+        }
     }
 
     /// What the service uses without requests, and how much memory it has.
@@ -257,18 +310,16 @@ impl Procedure<'_> {
         }
         while !drive.look(|_| (wanted.interrupted)().then_some(Failed::Interrupted))?.finished {}
         let measurement = drive.finish()?;
-        let (sent, good) = (measurement.accounting.scheduled, measurement.good());
-        // Those at the end were cut off.
-        let cut = measurement.accounting.in_flight + measurement.accounting.unsent;
-        let failed = sent.saturating_sub(good + cut);
-        if failed as f64 > FAILED * sent as f64 {
-            return Err(Failed::NotGood { load: load.to_owned(), sent, failed });
+        let (sent, load) = (measurement.accounting.scheduled, load.to_owned());
+        match unfit(&measurement.accounting, &measurement.statuses) {
+            Some(Unfit::Shed(shed)) => return Err(Failed::Shed { load, sent, shed }),
+            Some(Unfit::Cached(cached)) => return Err(Failed::Cached { load, sent, cached }),
+            Some(Unfit::NotGood(failed)) => return Err(Failed::NotGood { load, sent, failed }),
+            None => (),
         }
         for reason in &measurement.validity.reasons {
             if limits_the_generator(reason) {
-                self.measured
-                    .generator
-                    .push(format!("the generator may be the limit: with {load}, {reason}"));
+                self.measured.flaws.push(format!("the generator may be the limit: with {load}, {reason}"));
             }
         }
         Ok(Part { slices, measurement })
@@ -334,5 +385,3 @@ const GROWTH: f64 = 0.03;
 const FALLS: f64 = 0.8;
 /// How long the service is watched without requests.
 const IDLE: Duration = Duration::from_secs(3);
-/// A larger share of failed requests makes a calibration impossible.
-const FAILED: f64 = 0.01;

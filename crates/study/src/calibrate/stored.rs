@@ -10,6 +10,7 @@
 
 use super::figure::Figure;
 use super::measure::{Measured, Trial};
+use super::unfit::{Unfit, unfit};
 use super::{KnownOfLevel, Level, Load, Slice};
 use ::measure::{Recorded, Second, SparseHistogram, Verdict, steady};
 use documents::stored::{Load as StoredLoad, Run, Stored};
@@ -280,8 +281,7 @@ impl Sorted {
         } else if trials.iter().all(|trial| trial.rate < MIDDLE * best) {
             wishes.push(Wish::Trial(USUAL * best));
         }
-        let measured =
-            Measured { levels: self.levels, trials, generator: self.remarks, ..Measured::default() };
+        let measured = Measured { levels: self.levels, trials, flaws: self.remarks, ..Measured::default() };
         Ok(FromRuns { measured, below_limit, wishes })
     }
 
@@ -312,25 +312,13 @@ fn usable(run: &Run, recorded: &Recorded) -> Result<(), NotUsable> {
     if recorded.verdict == Verdict::Invalid {
         return Err(NotUsable::Invalid { id, reasons: recorded.reasons.join("; ") });
     }
-    let accounting = &recorded.accounting;
-    let sent = accounting.scheduled;
-    let of = |good: fn(u16) -> bool| {
-        recorded.statuses.iter().filter(|(status, _)| good(**status)).map(|(_, count)| count).sum::<u64>()
-    };
-    let many = |count: u64| count as f64 > FAILED * sent as f64;
-    let shed = accounting.shed.max(of(|status| matches!(status, 429 | 503)));
-    if many(shed) {
-        return Err(NotUsable::Shed { id, shed, sent });
+    let sent = recorded.accounting.scheduled;
+    match unfit(&recorded.accounting, &recorded.statuses) {
+        Some(Unfit::Shed(shed)) => Err(NotUsable::Shed { id, shed, sent }),
+        Some(Unfit::Cached(count)) => Err(NotUsable::Cached { id, count }),
+        Some(Unfit::NotGood(failed)) => Err(NotUsable::NotGood { id, failed, sent }),
+        None => Ok(()),
     }
-    let cached = of(|status| status == 304);
-    if many(cached) {
-        return Err(NotUsable::Cached { id, count: cached });
-    }
-    let failed = accounting.failed + accounting.timed_out + of(|status| !(200..300).contains(&status));
-    if many(failed) {
-        return Err(NotUsable::NotGood { id, failed, sent });
-    }
-    Ok(())
 }
 
 fn closed(users: u32, recorded: &Recorded, seconds: &[&Second]) -> Option<Level> {
@@ -411,8 +399,6 @@ fn few(times: &SparseHistogram) -> Option<Figure> {
     Some(Figure::new(mean, WIDER * NORMAL_90 * (squares / count / count).sqrt() + FLOOR * mean))
 }
 
-/// A larger share of requests without a good response makes a run unusable.
-const FAILED: f64 = 0.01;
 /// Fewer whole seconds do not show how they vary.
 const FEW: usize = 8;
 /// Fewer requests do not show their mean.

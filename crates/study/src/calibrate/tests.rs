@@ -191,3 +191,57 @@ fn a_service_that_answers_nothing_has_no_model() {
     assert!(matches!(fit(&[level], &Known::default()), Err(NoFit::TooShort { users: 1, .. })));
     assert!(matches!(fit(&[], &Known::default()), Err(NoFit::NobodyAlone)));
 }
+
+fn trial_of(model: &Model, rate: f64) -> Trial {
+    let predicted = predict(model, Load::Rate(rate), 20.0, 5);
+    let mut times = Histogram::default();
+    for (time, count) in predicted.times.occupied() {
+        (0..count).for_each(|_| times.record(Duration::from_secs_f64(time)));
+    }
+    let slice = Slice { seconds: 1.0, responses: rate as u64, cpu_seconds: None };
+    Trial { rate, load: Load::Rate(rate), slices: vec![slice; 20], times }
+}
+
+#[test]
+fn a_backtest_that_is_ended_keeps_the_trials_until_then() {
+    let (model, known) = service(3);
+    let fitted = fit(&levels(&model, 3), &known).unwrap();
+    let trials = [0.3, 0.5].map(|share| trial_of(&model, share * fitted.best.value));
+    let mut compared = Vec::new();
+    assert_eq!(backtest(&fitted, &trials, &mut compared, &mut |share| share < 0.6), Err(Stopped));
+    assert!(!compared.is_empty() && compared.iter().all(|one| one.rate == trials[0].rate), "{compared:?}");
+    let mut shares = Vec::new();
+    let mut go_on = |share| {
+        shares.push(share);
+        true
+    };
+    compared.clear();
+    assert_eq!(backtest(&fitted, &trials, &mut compared, &mut go_on), Ok(()));
+    assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..1.0).contains(share)), "{shares:?}");
+    assert!(compared.iter().any(|one| one.rate == trials[1].rate));
+}
+
+/// Between requests, a generator leaves cores idle that are the limit all the same.
+#[test]
+fn cores_that_are_nearly_full_are_not_a_pool() {
+    let wait = Distribution::Constant(ms(5.0));
+    let cpu = Distribution::LogNormal { mean: ms(5.0), cv: 0.5 };
+    let truth = Model { cpu, wait, cores: 1.0, background: 0.0, server: Server::new(1, 64), pool: None };
+    let mut levels: Vec<Level> =
+        [1, 2, 4, 8, 16, 32].map(|users| level(&truth, users, 20.0, 7 + u64::from(users))).into();
+    for level in levels.iter_mut().filter(|level| level.users > 2) {
+        // The same work in 10 % more time.
+        level.slices.iter_mut().for_each(|slice| slice.seconds *= 1.1);
+    }
+    let known = Known {
+        cores: Some(1.0),
+        processes: Some(1),
+        threads: Some(64),
+        lock: Some(Lock::Free),
+        ..Known::default()
+    };
+    let fitted = fit(&levels, &known).unwrap();
+    assert_eq!(fitted.bound, Bound::Cores, "{:?} cores busy", fitted.busy);
+    assert!(fitted.is_between(&known), "{:?} cores busy", fitted.busy);
+    assert!(fitted.model.pool.is_none());
+}

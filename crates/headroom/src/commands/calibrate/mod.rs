@@ -28,7 +28,7 @@ use http::dial::Scheme;
 use ledger::{RunId, WallTime};
 use report::Terminal;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use study::calibrate::{
     Asked, Event, Fitted, Given, Known, Lock, Measured, Origin, Wanted, backtest, document, fit, measure,
 };
@@ -170,7 +170,10 @@ fn of_runs(args: &Args, ids: &[RunId]) -> Exit {
     let known = Known { below_limit: found.below_limit, ..args.known(None, None, 0.0) };
     let missing = found.wishes.iter().map(|wish| wish.words(&target)).collect();
     let asked = Asked { origin: Origin::Runs, missing, ..args.asked(&target, &known, None) };
-    conclude(args, &asked, &found.measured)
+    match Interrupts::listen() {
+        Ok(interrupts) => conclude(args, &asked, &found.measured, &interrupts),
+        Err(error) => fail(&error),
+    }
 }
 
 fn of_url(args: &Args, url: &str) -> Exit {
@@ -196,6 +199,9 @@ fn of_url(args: &Args, url: &str) -> Exit {
     let look = || Seen::of(service.as_ref());
     let before = look();
     let measured = measure(&wanted, &mut |event| progress(&event));
+    if let Some(ended) = measured.ended.as_ref().filter(|_| !measured.levels.is_empty()) {
+        tell(&format!("\n{ended}; what was measured until then is used\n"));
+    }
     // Threads that are started with the first request are there now, unless the service has ended.
     let after = look();
     let layout = after.layout.or(before.layout);
@@ -205,18 +211,32 @@ fn of_url(args: &Args, url: &str) -> Exit {
     };
     let origin = if service.is_some() { Origin::Processes } else { Origin::Elsewhere };
     let asked = Asked { origin, ..args.asked(url, &known, layout.map(|layout| layout.server)) };
-    conclude(args, &asked, &measured)
+    conclude(args, &asked, &measured, &interrupts)
 }
 
 /// Fits, compares and prints.
-fn conclude(args: &Args, asked: &Asked<'_>, measured: &Measured) -> Exit {
+fn conclude(args: &Args, asked: &Asked<'_>, measured: &Measured, interrupts: &Interrupts) -> Exit {
     let fitted = match (fit(&measured.levels, asked.known), &measured.ended) {
         (Ok(fitted), _) => fitted,
         // What ended the measurement is why too little was measured.
         (Err(_), Some(ended)) => return fail(ended),
         (Err(error), None) => return fail(&error),
     };
-    let compared = backtest(&fitted, &measured.trials);
+    let mut compared = Vec::new();
+    let (begun, before) = (Instant::now(), interrupts.came());
+    let mut told = Duration::ZERO;
+    let stopped = backtest(&fitted, &measured.trials, &mut compared, &mut |share| {
+        let spent = begun.elapsed();
+        if spent >= told + TELL_EVERY {
+            told = spent;
+            let left = spent.as_secs_f64() * (1.0 / share.max(0.001) - 1.0);
+            tell(&format!("comparing with the trials: {:.0} %, about {left:.0} s left\n", 100.0 * share));
+        }
+        before || !interrupts.came()
+    });
+    if stopped.is_err() {
+        tell("interrupted; the trials until then are compared\n");
+    }
     let found = document(asked, measured, &fitted, &compared);
     say(args, &found, &fitted, asked.known)
 }
@@ -400,6 +420,8 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
+/// How often the progress of the backtest is printed.
+const TELL_EVERY: Duration = Duration::from_secs(3);
 /// Columns of the comments in the case file.
 const COMMENT: usize = 110;
 /// The goal of the case file, as a multiple of p95 of one user: something to begin with.
