@@ -9,7 +9,7 @@
 //! Read like the other files: all problems are reported at once, each with its place. A problem in several stages with
 //! a common cause is reported once. A traffic table is read too.
 //!
-//! [`mod@write`] writes a part of such a file from what `import` read from AWS and Kubernetes.
+//! [`mod@write`] writes a part of such a file from what `import` read from AWS, Terraform and Kubernetes.
 //!
 //! ## Why stages are changes
 //! An account says "we raised the threshold from 40 to 55 percent". A stage contains only that change, so nothing else
@@ -22,6 +22,7 @@ pub mod calibration;
 mod counts;
 pub(crate) mod file;
 mod merge;
+mod origins;
 mod prices;
 pub mod row;
 mod scaling_file;
@@ -30,6 +31,7 @@ mod words;
 pub mod write;
 
 pub use calibration::Calibration;
+pub use origins::Sourced;
 pub use schema::{schema, schema_text};
 
 use fields::{Place, Problem, Problems, Report};
@@ -83,6 +85,8 @@ pub struct Stage {
     pub prices: Option<String>,
     /// Changes that were made to its traffic table.
     pub notes: Vec<String>,
+    /// The settings that came from elsewhere, with the objects that have them there.
+    pub origins: Vec<Sourced>,
 }
 
 /// Values from the caller that override the file.
@@ -125,8 +129,8 @@ fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Opti
     let mut built = Vec::new();
     for (name, about, after, aside, tree) in &stages {
         let table = <CaseTable as fields::Read>::read(tree, "", report);
-        let system =
-            table.and_then(|table| build::build(tree, &table, report, base_dir, given, calibration.as_ref()));
+        let Some(table) = table else { continue };
+        let system = build::build(tree, &table, report, base_dir, given, calibration.as_ref());
         let Some(system) = system else { continue };
         built.push(Stage {
             name: name.clone(),
@@ -137,6 +141,7 @@ fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Opti
             clock: system.clock,
             prices: system.prices,
             notes: system.notes,
+            origins: origins::origins(&table),
         });
     }
     // Rows name stages and services; if one could not be read, that was already reported.

@@ -20,6 +20,7 @@ mod metric;
 mod policy;
 mod remark;
 mod schedule;
+pub mod terraform;
 mod walk;
 
 pub use alarm::Alarm;
@@ -29,6 +30,7 @@ pub use policy::{Policy, Rule};
 pub use remark::{AwsError, Cause, Effect, Remark};
 pub use schedule::{Recurrence, Schedule};
 
+use crate::origin::Origin;
 use control::scaling::Preset;
 use join::Parts;
 use serde_json::Value;
@@ -40,12 +42,14 @@ use walk::{Object, Report};
 pub struct Service {
     /// Its name in AWS: `cluster/service` for ECS, or the name of the Auto Scaling group.
     pub name: String,
+    /// The object of the vendor that has its bounds, if the files name it.
+    pub origin: Option<Origin>,
     /// The platform whose rules apply.
     pub platform: Platform,
-    /// The minimum.
-    pub min: u32,
-    /// The maximum.
-    pub max: u32,
+    /// The minimum; none if the file does not have it.
+    pub min: Option<u32>,
+    /// The maximum; none if the file does not have it.
+    pub max: Option<u32>,
     /// The present number, if the files have it.
     pub desired: Option<u32>,
     /// Suspended processes.
@@ -56,6 +60,8 @@ pub struct Service {
     pub policies: Vec<Policy>,
     /// Scheduled actions.
     pub schedule: Vec<Schedule>,
+    /// The target group that its instances register with, if the files have it.
+    pub target_group: Option<TargetGroup>,
 }
 
 /// The platform whose rules apply.
@@ -82,6 +88,17 @@ impl Platform {
         let period = resolution.min(Preset::ECS.high.period);
         known.iter().find(|preset| preset.high.period == period).copied()
     }
+}
+
+/// Settings of a target group that change how requests reach instances.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TargetGroup {
+    /// Its algorithm: `round_robin`, `least_outstanding_requests` or `weighted_random`.
+    pub algorithm: Option<String>,
+    /// The longest time for draining a target.
+    pub deregistration_delay: Option<Duration>,
+    /// The time in which a new target's share of requests grows; none: no slow start.
+    pub slow_start: Option<Duration>,
 }
 
 /// Suspended processes.
@@ -161,6 +178,9 @@ fn file(name: &str, path: &str, body: &Value, parts: &mut Parts, report: &mut Re
                 read(&object, parts, report);
             }
         }
+    }
+    if answer.has("format_version") {
+        return report.errors.push(AwsError::Terraform { file: name.to_owned() });
     }
     if answer.has("MetricDataResults") || answer.has("Datapoints") {
         return report.errors.push(AwsError::Traffic { file: name.to_owned() });

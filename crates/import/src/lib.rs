@@ -1,5 +1,5 @@
 //! Reads existing data: requests (targets, curl commands, access logs, captures), traffic (tables, CloudWatch, logs)
-//! and scaling settings (AWS, Kubernetes).
+//! and scaling settings (AWS, Terraform, Kubernetes).
 //!
 //! It reads and never sends: a load generator takes each [`Entry`] from [`read`], or builds a [`Recording`] from them
 //! and gets the times from a [`Replay`].
@@ -21,6 +21,7 @@ mod header;
 mod input;
 pub mod kubernetes;
 mod lines;
+mod origin;
 mod reader;
 mod replay;
 mod request_line;
@@ -33,6 +34,7 @@ pub use capture::{At, Edge, Entry, LineError};
 pub use error::FormatError;
 pub use format::{Format, detect};
 pub use input::{Input, open};
+pub use origin::{Origin, OriginError};
 pub use reader::{Entries, Options, read};
 pub use replay::{Due, Dues, Recording, RecordingError, Replay, ReplayError, Request};
 pub use time::{instant_of, time_zone};

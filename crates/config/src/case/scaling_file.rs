@@ -1,12 +1,15 @@
 //! The tables of scaling: alarms, policies, schedules and autoscalers.
 
 use super::behavior_file::FileBehavior;
-use super::words::{Change, Moment, Number, Percentage, Utilization, Zone};
+use super::words::{Change, Moment, Number, OriginText, Percentage, Utilization, Zone};
 use fields::{At, Count, Frequency, Names, Share, Span, Switch, Text, tables};
 
 tables! {
     /// What scales a service: alarms with policies and schedules, `hpa`, or `knative`.
     ScalingTable {
+        /// The object with the bounds: the ARN of a scalable target or Auto Scaling group, or the address of its
+        /// resource in Terraform.
+        origin: Option<At<OriginText>>,
         /// Minimum number of instances.
         min: At<Count>,
         /// Maximum number of instances.
@@ -126,6 +129,8 @@ tables! {
         windows: Option<At<Text>>,
         /// Percentiles of few samples: `evaluate` or `ignore` them. Default: evaluate.
         few_samples: Option<At<Text>>,
+        /// The alarm that this is a copy of: its ARN, or the address of its resource in Terraform.
+        origin: Option<At<OriginText>>,
     }
 
     /// One of a step policy (`alarms` with `change` or `steps`) and target tracking (`track` with `target`).
@@ -161,6 +166,8 @@ tables! {
         preset: Option<At<Text>>,
         /// Never scale in. Default: false.
         never_in: Option<At<Switch>>,
+        /// The policy that this is a copy of: its ARN, or the address of its resource in Terraform.
+        origin: Option<At<OriginText>>,
     }
 
     /// A step between two distances from the threshold.
@@ -191,5 +198,7 @@ tables! {
         max: Option<At<Count>>,
         /// Number of instances to set, for `platform: ec2` and `local`.
         desired: Option<At<Count>>,
+        /// The scheduled action that this is a copy of: its ARN, or the address of its resource in Terraform.
+        origin: Option<At<OriginText>>,
     }
 }

@@ -3,6 +3,7 @@
 use control::scaling::hpa::Quantity;
 use control::search::Condition;
 use fields::{At, Read, Report, Scalar, Share, scalar};
+use import::Origin;
 use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
@@ -43,6 +44,20 @@ impl Scalar for Utilization {
         }
         let percent = decimal(text.strip_suffix('%')?)?;
         (percent >= 0.0).then_some(Utilization(percent / 100.0))
+    }
+}
+
+/// The object that a setting came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OriginText(pub(crate) Origin);
+scalar!(OriginText, { "type": "string", "pattern": "^(arn:[^:]+:[^:]+:[^:]*:([0-9]{12})?:.+|[^:]+\\.[^:]+)$" });
+
+impl Scalar for OriginText {
+    const EXPECTED: &'static str = "the ARN of an object or the address of a resource, such as \
+                                    `arn:aws:cloudwatch:eu-west-1:123456789012:alarm:cpu-high` or \
+                                    `module.web.aws_appautoscaling_policy.out[0]`";
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(OriginText)
     }
 }
 

@@ -8,7 +8,7 @@ mod aws;
 mod kubernetes;
 mod model;
 
-pub use aws::aws;
+pub use aws::{aws, terraform};
 pub use kubernetes::kubernetes;
 pub use model::{Measured, measured};
 
@@ -80,7 +80,9 @@ fn start() -> String {
     text + &to_fill_in(3, "boot", "from there until the first request is answered, such as 10s")
 }
 
-/// The value of a key to fill in, with the end of the key.
+/// The value of a key to fill in.
+const TO_FILL_IN: &str = "TODO";
+/// The same with the end of the key.
 const MARK: &str = ": TODO";
 
 /// A name that a case file can have, unlike the others: letters, digits, `-` and `_`, a letter first.

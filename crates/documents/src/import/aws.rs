@@ -2,7 +2,7 @@
 
 use super::Drafted;
 use import::aws::{Alarm, Effect, Fleet, Platform, Policy, Remark, Rule, Schedule, Service};
-use import::shown_time;
+use import::{Origin, shown_time};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::time::Duration;
@@ -22,14 +22,16 @@ struct Document<'a> {
 struct ServiceDocument<'a> {
     name: &'a str,
     platform: &'static str,
-    min: u32,
-    max: u32,
+    origin: Option<String>,
+    min: Option<u32>,
+    max: Option<u32>,
     desired: Option<u32>,
     /// Of an Auto Scaling group.
     default_cooldown_s: Option<u64>,
     /// Of an Auto Scaling group.
     default_warm_up_s: Option<u64>,
     suspended: Suspended,
+    target_group: Option<TargetGroupDocument<'a>>,
     alarms: Vec<AlarmDocument<'a>>,
     policies: Vec<PolicyDocument<'a>>,
     schedule: Vec<ScheduleDocument<'a>>,
@@ -43,15 +45,23 @@ struct Suspended {
 }
 
 #[derive(Debug, Serialize)]
+struct TargetGroupDocument<'a> {
+    algorithm: Option<&'a str>,
+    deregistration_delay_s: Option<u64>,
+    slow_start_s: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
 struct AlarmDocument<'a> {
     name: &'a str,
+    origin: Option<String>,
     metric: &'a str,
     statistic: &'a str,
     period_s: u64,
     evaluation_periods: u32,
     datapoints_to_alarm: u32,
     comparison: &'static str,
-    threshold: f64,
+    threshold: Option<f64>,
     missing: &'static str,
     few_samples: &'static str,
 }
@@ -59,6 +69,7 @@ struct AlarmDocument<'a> {
 #[derive(Debug, Serialize)]
 struct PolicyDocument<'a> {
     name: &'a str,
+    origin: Option<String>,
     /// The names of the alarms that call it.
     alarms: Vec<&'a str>,
     #[serde(flatten)]
@@ -86,7 +97,7 @@ enum RuleDocument<'a> {
         metric: &'a str,
         statistic: &'a str,
         resolution_s: u64,
-        target: f64,
+        target: Option<f64>,
         scale_out_cooldown_s: Option<u64>,
         scale_in_cooldown_s: Option<u64>,
         disable_scale_in: bool,
@@ -104,6 +115,7 @@ struct StepDocument {
 #[derive(Debug, Serialize)]
 struct ScheduleDocument<'a> {
     name: &'a str,
+    origin: Option<String>,
     expression: &'a str,
     time_zone: Option<&'a str>,
     start: Option<String>,
@@ -152,7 +164,7 @@ fn of_service(service: &Service) -> String {
         Rule::Simple { .. } => "simple",
         Rule::TargetTracking { .. } => "target tracking",
     };
-    let mut text = format!("{platform} {}: {} to {}", service.name, service.min, service.max);
+    let mut text = format!("{platform} {}: {} to {}", service.name, bound(service.min), bound(service.max));
     for policy in &service.policies {
         let alarms = policy.alarms.iter().filter_map(|alarm| service.alarms.get(*alarm));
         let alarms = alarms.map(|alarm| alarm.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -179,6 +191,7 @@ impl<'a> ServiceDocument<'a> {
         ServiceDocument {
             name: &service.name,
             platform,
+            origin: shown_origin(&service.origin),
             min: service.min,
             max: service.max,
             desired: service.desired,
@@ -189,6 +202,11 @@ impl<'a> ServiceDocument<'a> {
                 scaling_out: service.suspended.scaling_out,
                 scheduled: service.suspended.scheduled,
             },
+            target_group: service.target_group.as_ref().map(|group| TargetGroupDocument {
+                algorithm: group.algorithm.as_deref(),
+                deregistration_delay_s: seconds(group.deregistration_delay),
+                slow_start_s: seconds(group.slow_start),
+            }),
             alarms: service.alarms.iter().map(AlarmDocument::of).collect(),
             policies: service.policies.iter().map(|policy| PolicyDocument::of(policy, service)).collect(),
             schedule: service.schedule.iter().map(|schedule| ScheduleDocument::of(schedule, now)).collect(),
@@ -200,6 +218,7 @@ impl<'a> AlarmDocument<'a> {
     fn of(alarm: &'a Alarm) -> Self {
         AlarmDocument {
             name: &alarm.name,
+            origin: shown_origin(&alarm.origin),
             metric: alarm.metric.name(),
             statistic: &alarm.statistic,
             period_s: alarm.period.as_secs(),
@@ -218,6 +237,7 @@ impl<'a> PolicyDocument<'a> {
         let alarms = policy.alarms.iter().filter_map(|alarm| service.alarms.get(*alarm));
         PolicyDocument {
             name: &policy.name,
+            origin: shown_origin(&policy.origin),
             alarms: alarms.map(|alarm| alarm.name.as_str()).collect(),
             rule: RuleDocument::of(&policy.rule),
         }
@@ -278,6 +298,7 @@ impl<'a> ScheduleDocument<'a> {
         let next = schedule.between(now, now.saturating_add(YEAR));
         ScheduleDocument {
             name: &schedule.name,
+            origin: shown_origin(&schedule.origin),
             expression: &schedule.text,
             time_zone: schedule.zone.as_deref(),
             start: schedule.start.map(shown_time),
@@ -304,6 +325,16 @@ impl<'a> RemarkDocument<'a> {
             text: remark.cause.to_string(),
         }
     }
+}
+
+/// An ARN or the address of a resource.
+fn shown_origin(origin: &Option<Origin>) -> Option<String> {
+    origin.as_ref().map(ToString::to_string)
+}
+
+/// A bound, if the files have it.
+fn bound(bound: Option<u32>) -> String {
+    bound.map_or_else(|| "?".to_owned(), |bound| bound.to_string())
 }
 
 fn seconds(span: Option<Duration>) -> Option<u64> {

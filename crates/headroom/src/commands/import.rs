@@ -2,17 +2,22 @@
 
 mod aws;
 mod kubernetes;
+mod terraform;
 mod traffic;
 
 use crate::exit::Exit;
+use crate::next::quoted;
+use crate::output::{note, print};
 use crate::output_file::{self, WriteError};
+use ::import::aws::Fleet;
 use clap::Subcommand;
 use config::case::write::Draft;
-use documents::import::Drafted;
+use documents::import::{Drafted, aws as document};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Import policies and traffic from AWS, Kubernetes and logs
+/// Import policies and traffic from AWS, Terraform, Kubernetes and logs
 ///
 /// Reads files and contacts no cloud. `headroom import aws --print-commands` prints the commands that create the files.
 /// Everything that cannot be imported is reported with its place in the file.
@@ -25,6 +30,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Aws(aws::Args),
+    Terraform(terraform::Args),
     Kubernetes(kubernetes::Args),
     Traffic(traffic::Args),
 }
@@ -33,6 +39,7 @@ enum Command {
 pub fn run(args: &Args) -> Exit {
     match &args.command {
         Command::Aws(args) => aws::run(args),
+        Command::Terraform(args) => terraform::run(args),
         Command::Kubernetes(args) => kubernetes::run(args),
         Command::Traffic(args) => traffic::run(args),
     }
@@ -61,6 +68,31 @@ fn read(files: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
 fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let failed = |error: WriteError| format!("{error}: {}", error.source);
     output_file::write(path, |out| out.write_all(bytes)).map_err(failed)
+}
+
+/// Says what was left out of a fleet, and prints it as JSON, or prints or writes the draft of its case file.
+fn finish(fleet: &Fleet, draft: &Draft, now: i64, json: bool, output: Option<&Path>) -> Exit {
+    if json {
+        return print(&format!("{:#}\n", document::json(fleet, now)));
+    }
+    fleet.remarks.iter().for_each(|remark| note(&remark.to_string()));
+    draft.left_out.iter().chain(&draft.assumed).for_each(|told| note(told));
+    match output {
+        None => print(&format!("{}# {}", draft.text, drafted(draft, "CASE.yaml").next())),
+        Some(path) => match write(path, draft.text.as_bytes()) {
+            Ok(()) => print(&document::summary(fleet, &drafted(draft, &quoted(&path.display().to_string())))),
+            Err(error) => {
+                refuse(&[error]);
+                Exit::Failed
+            }
+        },
+    }
+}
+
+/// In microseconds since 1970.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// What is left to do with a draft of a case file at `path`.

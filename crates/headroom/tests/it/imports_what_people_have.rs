@@ -41,6 +41,36 @@ fn policies_of_aws_are_written_as_a_case_file() {
     assert!(text(&output.stderr).contains("ScalableTargets[1]"), "{}", text(&output.stderr));
 }
 
+fn terraform(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/terraform").join(name).display().to_string()
+}
+
+#[test]
+fn resources_of_terraform_are_written_as_a_case_file_with_their_addresses() {
+    let directory = tempfile::tempdir().unwrap();
+    let case = directory.path().join("case.yaml").display().to_string();
+    let output = import(&["terraform", &terraform("plan.json"), "-o", &case]);
+    let said = summary(&output);
+    for part in [": ? to 12", "out (step), by cpu-high", "next: "] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let written = std::fs::read_to_string(&case).unwrap();
+    assert!(written.contains("origin: 'module.web[0].aws_autoscaling_policy.step[0]'"), "{written}");
+    assert!(
+        text(&output.stderr).contains("web.min_size: its value is sensitive"),
+        "{}",
+        text(&output.stderr)
+    );
+    let schema = serde_json::from_str(documents::import::aws::SCHEMA).unwrap();
+    for name in ["plan.json", "state.json"] {
+        let output = import(&["terraform", &terraform(name), "--json"]);
+        let value: Value = serde_json::from_str(summary(&output)).unwrap();
+        assert_eq!(check(&schema, &value), Vec::<String>::new());
+    }
+    let output = import(&["terraform", &aws("targets.json")]);
+    assert!(refused(&output).contains("expected the output of `terraform show -json`"));
+}
+
 /// What an import leaves to users, filled in.
 fn fill_in(case: &str) {
     let values = [
@@ -78,7 +108,8 @@ fn each_step_from_an_import_to_a_simulation_leads_to_the_next() {
     .unwrap();
     let aws = files();
     let aws = [&["aws"], &aws.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat();
-    for arguments in [&["kubernetes", &manifests][..], &aws] {
+    let state = terraform("state.json");
+    for arguments in [&["kubernetes", &manifests][..], &aws, &["terraform", &state]] {
         let said = summary(&import(&[arguments, &["-o", &case]].concat())).to_owned();
         assert!(said.contains(&format!("headroom config check {case}")), "{said}");
         let told = headroom(&["config", "check", &case]).output().unwrap();

@@ -4,6 +4,7 @@ use super::join::Parts;
 use super::metric::{Metric, Named};
 use super::remark::{Cause, Remark};
 use super::walk::{Object, Report, Spot};
+use crate::origin::Origin;
 use control::alarm::{Comparison, FewSamples, Missing};
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use std::time::Duration;
 pub struct Alarm {
     /// Its name in AWS.
     pub name: String,
+    /// The object of the vendor, if the files name it.
+    pub origin: Option<Origin>,
     /// The metric.
     pub metric: Metric,
     /// As CloudWatch writes it: `Average`, `p95`, `tm99`.
@@ -24,8 +27,8 @@ pub struct Alarm {
     pub datapoints_to_alarm: u32,
     /// How a datapoint breaches: it is the first operand.
     pub comparison: Comparison,
-    /// In the unit of the metric.
-    pub threshold: f64,
+    /// In the unit of the metric; none if the file does not have it.
+    pub threshold: Option<f64>,
     /// How a missing datapoint is treated.
     pub missing: Missing,
     /// How a percentile with few samples is treated.
@@ -107,7 +110,7 @@ fn settings(object: &Object<'_>, name: &str, report: &mut Report) -> Option<Alar
     let periods = object.needed("EvaluationPeriods", periods, "how many periods are looked at", report);
     let datapoints = object.count("DatapointsToAlarm", report);
     let threshold = object.number("Threshold", report);
-    let threshold = object.needed("Threshold", threshold, "a number", report);
+    let threshold = object.needed_or_to_fill_in("Threshold", threshold, "a number", report);
     // Bands, which use ThresholdMetricId, are not among them.
     let comparisons = Comparison::ALL.map(|known| (known.api_name(), known));
     let comparison = object.word("ComparisonOperator", &comparisons, report);
@@ -119,6 +122,7 @@ fn settings(object: &Object<'_>, name: &str, report: &mut Report) -> Option<Alar
         object.word("EvaluateLowSampleCountPercentile", &few_samples, report).unwrap_or_default();
     Some(Alarm {
         name: name.to_owned(),
+        origin: object.origin("AlarmArn", report),
         // Until the service is known.
         metric: Metric::Cpu,
         statistic: statistic?.to_owned(),

@@ -33,11 +33,12 @@ pub(super) fn owner(object: &Object<'_>, report: &mut Report) -> Option<Owner> {
 
 /// Reads one of `ScalableTargets`.
 pub(super) fn target(object: &Object<'_>, parts: &mut Parts, report: &mut Report) {
-    object.without_effect(&["RoleARN", "CreationTime", "ScalableTargetARN"]);
+    object.without_effect(&["RoleARN", "CreationTime"]);
     let Some(owner) = owner(object, report) else { return };
     let (min, max) = (object.count("MinCapacity", report), object.count("MaxCapacity", report));
-    let min = object.needed("MinCapacity", min, "the least capacity", report);
-    let max = object.needed("MaxCapacity", max, "the greatest capacity", report);
+    let min = object.needed_or_to_fill_in("MinCapacity", min, "the least capacity", report);
+    let max = object.needed_or_to_fill_in("MaxCapacity", max, "the greatest capacity", report);
+    let origin = object.origin("ScalableTargetARN", report);
     let mut suspended = Suspended::default();
     if let Some(state) = object.object("SuspendedState", report) {
         suspended.scaling_in = state.flag("DynamicScalingInSuspended", report).unwrap_or(false);
@@ -54,12 +55,12 @@ pub(super) fn target(object: &Object<'_>, parts: &mut Parts, report: &mut Report
     let (Some(min), Some(max)) = (min, max) else { return };
     let spot = object.spot(Some(&owner.name()));
     let platform = Platform::Ecs;
-    parts.target(TargetPart { spot, owner, platform, min, max, desired: None, suspended }, report);
+    parts.target(TargetPart { spot, origin, owner, platform, min, max, desired: None, suspended }, report);
 }
 
 /// Reads one of `ScheduledActions`.
 pub(super) fn scheduled(object: &Object<'_>, parts: &mut Parts, report: &mut Report) {
-    object.without_effect(&["ScheduledActionARN"]);
+    let origin = object.origin("ScheduledActionARN", report);
     let name = object.text("ScheduledActionName", report);
     let Some(name) = object.needed("ScheduledActionName", name, "the name of the action", report) else {
         return;
@@ -81,6 +82,7 @@ pub(super) fn scheduled(object: &Object<'_>, parts: &mut Parts, report: &mut Rep
             let start = start.or(created.filter(|_| when.is_rate()));
             let schedule = Schedule {
                 name: name.to_owned(),
+                origin,
                 text: text.to_owned(),
                 when,
                 zone,

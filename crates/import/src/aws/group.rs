@@ -16,8 +16,9 @@ pub(super) fn group(object: &Object<'_>, parts: &mut Parts, report: &mut Report)
         return;
     };
     let (min, max) = (object.count("MinSize", report), object.count("MaxSize", report));
-    let min = object.needed("MinSize", min, "the least size", report);
-    let max = object.needed("MaxSize", max, "the greatest size", report);
+    let min = object.needed_or_to_fill_in("MinSize", min, "the least size", report);
+    let max = object.needed_or_to_fill_in("MaxSize", max, "the greatest size", report);
+    let origin = object.origin("AutoScalingGroupARN", report);
     let desired = object.count("DesiredCapacity", report);
     let default_cooldown = object.seconds("DefaultCooldown", report).unwrap_or(FIVE_MINUTES);
     // -1 removes an earlier value.
@@ -51,13 +52,13 @@ pub(super) fn group(object: &Object<'_>, parts: &mut Parts, report: &mut Report)
     let (Some(min), Some(max)) = (min, max) else { return };
     let platform = Platform::Ec2 { default_cooldown, default_warm_up };
     let (spot, owner) = (object.spot(Some(name)), Owner::Group(name.to_owned()));
-    parts.target(TargetPart { spot, owner, platform, min, max, desired, suspended }, report);
+    parts.target(TargetPart { spot, origin, owner, platform, min, max, desired, suspended }, report);
 }
 
 /// Reads one of `ScheduledUpdateGroupActions`.
 pub(super) fn scheduled(object: &Object<'_>, parts: &mut Parts, report: &mut Report) {
     // The time is that of the next occurrence.
-    object.without_effect(&["ScheduledActionARN"]);
+    let origin = object.origin("ScheduledActionARN", report);
     let group = object.text("AutoScalingGroupName", report);
     let Some(group) = object.needed("AutoScalingGroupName", group, "the name of the group", report) else {
         return;
@@ -81,7 +82,7 @@ pub(super) fn scheduled(object: &Object<'_>, parts: &mut Parts, report: &mut Rep
         Ok(when) => {
             let start = start.filter(|_| !matches!(when, Recurrence::Once(_)));
             let schedule =
-                Schedule { name: name.to_owned(), text, when, zone, start, end, min, max, desired };
+                Schedule { name: name.to_owned(), origin, text, when, zone, start, end, min, max, desired };
             let owner = Owner::Group(group.to_owned());
             parts.scheduled(SchedulePart { spot: object.spot(Some(name)), owner, schedule });
         }
@@ -105,7 +106,6 @@ const NOT_MODELLED: [(&str, &str); 4] = [
 
 /// Properties of instances and their placement, and past events.
 const WITHOUT_EFFECT: &[&str] = &[
-    "AutoScalingGroupARN",
     "LaunchConfigurationName",
     "LaunchTemplate",
     "AvailabilityZones",

@@ -9,7 +9,8 @@ use super::policy::{Policy, PolicyPart, Rule};
 use super::remark::{AwsError, Cause};
 use super::schedule::Schedule;
 use super::walk::{Report, Spot};
-use super::{Platform, Service, Suspended};
+use super::{Platform, Service, Suspended, TargetGroup};
+use crate::origin::Origin;
 use control::alarm::Comparison;
 use control::scaling::{Periods, Preset};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,17 +23,41 @@ pub(super) struct Parts {
     policies: Vec<PolicyPart>,
     schedules: Vec<SchedulePart>,
     alarms: Vec<AlarmPart>,
+    /// What the files say about services beside their scaling.
+    contexts: Vec<ContextPart>,
+    /// Target groups, by their identity.
+    target_groups: Vec<(String, TargetGroup)>,
     /// Files whose last page has a continuation token.
     cut: BTreeMap<String, bool>,
+    /// The vendor's tool whose output the files are.
+    tool: Tool,
+}
+
+/// The vendor's tool whose output the files are: where users look for what is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Tool {
+    #[default]
+    AwsCli,
+    Terraform,
+}
+
+/// Facts about a service beside its scaling.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ContextPart {
+    pub(super) owner: Owner,
+    pub(super) desired: Option<u32>,
+    /// The target groups that its instances register with.
+    pub(super) target_groups: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TargetPart {
     pub(super) spot: Spot,
+    pub(super) origin: Option<Origin>,
     pub(super) owner: Owner,
     pub(super) platform: Platform,
-    pub(super) min: u32,
-    pub(super) max: u32,
+    pub(super) min: Option<u32>,
+    pub(super) max: Option<u32>,
     pub(super) desired: Option<u32>,
     pub(super) suspended: Suspended,
 }
@@ -67,6 +92,10 @@ fn add<T: PartialEq + Clone>(
 }
 
 impl Parts {
+    pub(super) fn of(tool: Tool) -> Parts {
+        Parts { tool, ..Parts::default() }
+    }
+
     pub(super) fn target(&mut self, part: TargetPart, report: &mut Report) {
         add(&mut self.targets, part, |a, b| a.owner == b.owner, |part| &mut part.spot, report);
     }
@@ -91,6 +120,14 @@ impl Parts {
         }
     }
 
+    pub(super) fn context(&mut self, part: ContextPart) {
+        self.contexts.push(part);
+    }
+
+    pub(super) fn target_group(&mut self, id: String, group: TargetGroup) {
+        self.target_groups.push((id, group));
+    }
+
     pub(super) fn cut(&mut self, file: &str) {
         self.cut.insert(file.to_owned(), true);
     }
@@ -110,11 +147,21 @@ pub(super) fn services(parts: Parts, report: &mut Report) -> Vec<Service> {
     let others = parts.policies.iter().map(|part| (&part.spot, &part.owner));
     let others = others.chain(parts.schedules.iter().map(|part| (&part.spot, &part.owner)));
     for (spot, owner) in others.filter(|(_, owner)| missing(owner)) {
-        let command = match owner {
-            Owner::Ecs(..) => "aws application-autoscaling describe-scalable-targets",
-            Owner::Group(_) => "aws autoscaling describe-auto-scaling-groups",
+        let cause = match (parts.tool, owner) {
+            (Tool::AwsCli, Owner::Ecs(..)) => {
+                Cause::TargetMissing(owner.name(), "aws application-autoscaling describe-scalable-targets")
+            }
+            (Tool::AwsCli, Owner::Group(_)) => {
+                Cause::TargetMissing(owner.name(), "aws autoscaling describe-auto-scaling-groups")
+            }
+            (Tool::Terraform, Owner::Ecs(..)) => {
+                Cause::TargetElsewhere(owner.name(), "aws_appautoscaling_target")
+            }
+            (Tool::Terraform, Owner::Group(_)) => {
+                Cause::TargetElsewhere(owner.name(), "aws_autoscaling_group")
+            }
         };
-        report.remarks.push(spot.remark(Cause::TargetMissing(owner.name(), command)));
+        report.remarks.push(spot.remark(cause));
     }
     let mut used = BTreeSet::new();
     let services = parts.targets.iter().map(|target| service(target, &parts, &mut used, report)).collect();
@@ -127,11 +174,13 @@ pub(super) fn services(parts: Parts, report: &mut Report) -> Vec<Service> {
 }
 
 fn service(target: &TargetPart, parts: &Parts, used: &mut BTreeSet<String>, report: &mut Report) -> Service {
-    if target.min > target.max {
+    if let (Some(min), Some(max)) = (target.min, target.max)
+        && min > max
+    {
         report.errors.push(AwsError::Field {
             file: target.spot.file.clone(),
             path: target.spot.path.clone(),
-            found: format!("a minimum of {} above a maximum of {}", target.min, target.max),
+            found: format!("a minimum of {min} above a maximum of {max}"),
             expected: "bounds that a count fits between".to_owned(),
         });
     }
@@ -140,16 +189,21 @@ fn service(target: &TargetPart, parts: &Parts, used: &mut BTreeSet<String>, repo
     let policies = policies.filter_map(|policy| joined.policy(policy, target.platform)).collect();
     let alarms = joined.alarms.into_iter().map(|(_, alarm)| alarm).collect();
     let schedules = parts.schedules.iter().filter(|part| part.owner == target.owner);
+    let contexts = parts.contexts.iter().filter(|part| part.owner == target.owner);
+    let groups: Vec<_> = contexts.clone().flat_map(|part| &part.target_groups).collect();
+    let mut groups = parts.target_groups.iter().filter(|(id, _)| groups.contains(&id));
     Service {
         name: target.owner.name(),
+        origin: target.origin.clone(),
         platform: target.platform,
         min: target.min,
         max: target.max,
-        desired: target.desired,
+        desired: target.desired.or_else(|| contexts.clone().find_map(|part| part.desired)),
         suspended: target.suspended,
         alarms,
         policies,
         schedule: schedules.map(|part| part.schedule.clone()).collect(),
+        target_group: groups.next().map(|(_, group)| group.clone()),
     }
 }
 
@@ -197,18 +251,25 @@ impl Joined<'_> {
                     if preset == Preset::ECS_HIGH_RESOLUTION {
                         self.report.remarks.push(policy.spot.remark(Cause::HighResolution));
                     }
-                    triggers.into_iter().for_each(|alarm| self.made(alarm, *target, preset));
+                    if let Some(target) = *target {
+                        triggers.into_iter().for_each(|alarm| self.made(alarm, target, preset));
+                    }
                 }
                 None => {
                     let cause = Cause::OtherResolution(resolution.as_secs());
                     self.report.remarks.push(policy.spot.remark(cause));
                 }
             }
-            return Some(Policy { name: policy.name.clone(), alarms: Vec::new(), rule });
+            let (name, origin) = (policy.name.clone(), policy.origin.clone());
+            return Some(Policy { name, origin, alarms: Vec::new(), rule });
         }
         for (name, arn) in &policy.alarms {
             if self.parts.alarms.iter().all(|alarm| alarm.arn != *arn) {
-                self.report.remarks.push(policy.spot.remark(Cause::AlarmMissing(name.clone())));
+                let cause = match self.parts.tool {
+                    Tool::AwsCli => Cause::AlarmMissing(name.clone()),
+                    Tool::Terraform => Cause::AlarmElsewhere(name.clone()),
+                };
+                self.report.remarks.push(policy.spot.remark(cause));
             }
         }
         let alarms: Vec<_> = triggers.into_iter().filter_map(|alarm| self.alarm(alarm)).collect();
@@ -216,7 +277,7 @@ impl Joined<'_> {
             self.report.remarks.push(policy.spot.remark(Cause::NoAlarm));
             return None;
         }
-        Some(Policy { name: policy.name.clone(), alarms, rule })
+        Some(Policy { name: policy.name.clone(), origin: policy.origin.clone(), alarms, rule })
     }
 
     /// The index of an alarm in the service.
@@ -265,6 +326,7 @@ impl Joined<'_> {
     /// Compares an alarm that target tracking created with the simulator's assumption.
     fn made(&mut self, part: &AlarmPart, target: f64, preset: Preset) {
         let Some(alarm) = &part.settings else { return };
+        let Some(made) = alarm.threshold else { return };
         let (comparison, threshold, expected) = if alarm.comparison.is_upward() {
             (Comparison::GreaterThan, target, preset.high)
         } else {
@@ -272,7 +334,7 @@ impl Joined<'_> {
         };
         let Periods { period, evaluation_periods, datapoints_to_alarm } = expected;
         let as_assumed = alarm.comparison == comparison
-            && (alarm.threshold - threshold).abs() <= 1e-6 * target.abs()
+            && (made - threshold).abs() <= 1e-6 * target.abs()
             && alarm.evaluation_periods == evaluation_periods
             && alarm.datapoints_to_alarm == datapoints_to_alarm
             && alarm.period == period;
@@ -282,7 +344,7 @@ impl Joined<'_> {
         let words = |threshold: f64, datapoints: u32, periods: u32, period: Duration| {
             format!("{threshold} for {datapoints} of {periods} periods of {} s", period.as_secs())
         };
-        let found = words(alarm.threshold, alarm.datapoints_to_alarm, alarm.evaluation_periods, alarm.period);
+        let found = words(made, alarm.datapoints_to_alarm, alarm.evaluation_periods, alarm.period);
         let assumed = words(threshold, datapoints_to_alarm, evaluation_periods, period);
         self.report.remarks.push(part.spot.remark(Cause::MadeAlarm { found, assumed }));
     }

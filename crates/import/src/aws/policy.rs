@@ -6,6 +6,7 @@ use super::join::Parts;
 use super::metric::{Metric, Named, Owner};
 use super::remark::Cause;
 use super::walk::{Object, Report, Spot};
+use crate::origin::Origin;
 use control::scaling::{Adjustment, Aggregation, Step};
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use std::time::Duration;
 pub struct Policy {
     /// Its name in AWS.
     pub name: String,
+    /// The object of the vendor, if the files name it.
+    pub origin: Option<Origin>,
     /// The alarms that trigger it, by their index in the service; none for target tracking, which creates its own.
     pub alarms: Vec<usize>,
     /// Its rule.
@@ -57,8 +60,8 @@ pub enum Rule {
         statistic: String,
         /// Length of a point of the metric: a minute, or less for high-resolution metrics.
         resolution: Duration,
-        /// In the unit of the metric.
-        target: f64,
+        /// In the unit of the metric; none if the file does not have it.
+        target: Option<f64>,
         /// The cooldown after scaling out (ECS); none: 300 s.
         scale_out_cooldown: Option<Duration>,
         /// The cooldown after scaling in (ECS); none: 300 s.
@@ -74,6 +77,7 @@ pub enum Rule {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PolicyPart {
     pub(super) spot: Spot,
+    pub(super) origin: Option<Origin>,
     pub(super) arn: String,
     pub(super) name: String,
     pub(super) owner: Owner,
@@ -89,6 +93,7 @@ pub(super) fn read(object: &Object<'_>, parts: &mut Parts, report: &mut Report) 
     let Some(name) = object.needed("PolicyName", name, "the name of the policy", report) else { return };
     let arn = object.text("PolicyARN", report);
     let Some(arn) = object.needed("PolicyARN", arn, "the ARN of the policy", report) else { return };
+    let origin = object.origin("PolicyARN", report);
     let owner = match object.text("AutoScalingGroupName", report) {
         Some(group) => Some(Owner::Group(group.to_owned())),
         None => application::owner(object, report),
@@ -109,7 +114,7 @@ pub(super) fn read(object: &Object<'_>, parts: &mut Parts, report: &mut Report) 
     };
     object.finish(report);
     let (spot, arn, name) = (object.spot(Some(name)), arn.to_owned(), name.to_owned());
-    parts.policy(PolicyPart { spot, arn, name, owner, alarms, rule }, report);
+    parts.policy(PolicyPart { spot, origin, arn, name, owner, alarms, rule }, report);
 }
 
 /// None if there is a problem, which is reported.
@@ -197,7 +202,7 @@ fn track(
     report: &mut Report,
 ) -> Option<Result<Rule, Cause>> {
     let target = settings.number("TargetValue", report);
-    let target = settings.needed("TargetValue", target, "a number", report)?;
+    let target = settings.needed_or_to_fill_in("TargetValue", target, "a number", report)?;
     let scale_out_cooldown = settings.seconds("ScaleOutCooldown", report);
     let scale_in_cooldown = settings.seconds("ScaleInCooldown", report);
     let disable_scale_in = settings.flag("DisableScaleIn", report).unwrap_or(false);

@@ -138,6 +138,23 @@ pub enum Cause {
     /// A process of a group that is suspended.
     #[error("the process {0} is suspended, which is not modelled; left out")]
     SuspendedProcess(String),
+    /// A value that Terraform does not have or does not show, of a key that users fill in.
+    #[error("its value is {0}; fill in the key that the case file marks TODO")]
+    ToFillIn(&'static str),
+    /// A value that Terraform does not have or does not show.
+    #[error("its value is {0}; left out, and so is what needs it")]
+    Hidden(&'static str),
+    /// An action of an alarm that is not known before apply.
+    #[error(
+        "its actions are known only after apply, and refer to no policy of the document; it triggers nothing here"
+    )]
+    UnknownActions,
+    /// An alarm that is not in the document.
+    #[error("no resource of the document is its alarm `{0}`; it may belong to another state; left out")]
+    AlarmElsewhere(String),
+    /// A target that is not in the document.
+    #[error("no {1} of the document has `{0}`, so its bounds are not known; left out")]
+    TargetElsewhere(String, &'static str),
     /// The output was truncated.
     #[error("NextToken says that there is more than the files hold; ask without --max-items")]
     Cut,
@@ -166,6 +183,7 @@ impl Cause {
         match self {
             Cause::MadeAlarm { .. }
             | Cause::HighResolution
+            | Cause::ToFillIn(_)
             | Cause::OtherResolution(_)
             | Cause::SeveralBalancers { .. } => Effect::Assumed,
             Cause::OtherAlarms(_) | Cause::OtherTarget(_) => Effect::Noted,
@@ -219,6 +237,43 @@ pub enum AwsError {
         file: String,
         /// Its contents.
         found: String,
+    },
+    /// JSON of another kind, where a document of Terraform is expected.
+    #[error(
+        "{file}: found {found}, expected the output of `terraform show -json`, of a state or of a plan file (`terraform show -json PLANFILE`)"
+    )]
+    NotTerraform {
+        /// The file.
+        file: String,
+        /// Its contents.
+        found: String,
+    },
+    /// A version of the format whose meaning is not known.
+    #[error(
+        "{file}, format_version: found {found}, expected 1.x; write the document with Terraform or OpenTofu 1.x: `terraform show -json`"
+    )]
+    FormatVersion {
+        /// The file.
+        file: String,
+        /// The version found.
+        found: String,
+    },
+    /// No resource that scales is left.
+    #[error(
+        "{file}: no service to scale is left{}; the document needs an aws_appautoscaling_target of an ECS service or an aws_autoscaling_group",
+        because(remarks)
+    )]
+    NoResource {
+        /// The file.
+        file: String,
+        /// The remarks about what was left out.
+        remarks: Vec<String>,
+    },
+    /// A document of Terraform, which another command reads.
+    #[error("{file}: is a document of Terraform; read it with `headroom import terraform {file}`")]
+    Terraform {
+        /// The file.
+        file: String,
     },
     /// Traffic, which another command reads.
     #[error("{file}: holds a metric's values; read it with `headroom import traffic {file}`")]

@@ -4,6 +4,7 @@
 //! of the skip; if it repeats the time, at the first of the two.
 
 use super::cron::Cron;
+use crate::origin::Origin;
 use crate::time::time_zone;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
@@ -14,6 +15,8 @@ use jiff::tz::TimeZone;
 pub struct Schedule {
     /// Its name in AWS.
     pub name: String,
+    /// The object of the vendor, if the files name it.
+    pub origin: Option<Origin>,
     /// The expression in the file.
     pub text: String,
     /// When.

@@ -26,8 +26,8 @@ fn told(files: &[(&str, &str)]) -> String {
                 format!(
                     "{} {}..{}: {}; alarms {alarms}\n",
                     service.name,
-                    service.min,
-                    service.max,
+                    service.min.unwrap(),
+                    service.max.unwrap(),
                     policies(service)
                 )
             });

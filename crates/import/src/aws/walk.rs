@@ -5,10 +5,11 @@
 //! field of AWS must not prevent reading, and must not be ignored silently.
 
 use super::remark::{AwsError, Cause, Remark};
+use crate::origin::Origin;
 use capture::shown;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The remarks and errors.
@@ -42,13 +43,60 @@ pub(super) struct Object<'a> {
     file: &'a str,
     path: String,
     map: &'a Map<String, Value>,
+    resource: Option<&'a Resource>,
     seen: RefCell<BTreeSet<&'static str>>,
+}
+
+/// The resource of Terraform whose attributes an object has, under the names of AWS.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Resource {
+    /// Its address.
+    pub(super) address: String,
+    /// Names of AWS that are others in Terraform than the same words in snake case.
+    pub(super) renamed: &'static [(&'static str, &'static str)],
+    /// Attributes whose values are not used, by their paths.
+    pub(super) hidden: BTreeMap<String, Hidden>,
+}
+
+/// Why a value is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hidden {
+    /// It is known only after the plan is applied.
+    Unknown,
+    /// It is marked as sensitive.
+    Sensitive,
 }
 
 impl<'a> Object<'a> {
     pub(super) fn of(file: &'a str, path: &str, value: &'a Value) -> Option<Object<'a>> {
         let map = value.as_object()?;
-        Some(Object { file, path: path.to_owned(), map, seen: RefCell::default() })
+        Some(Object { file, path: path.to_owned(), map, resource: None, seen: RefCell::default() })
+    }
+
+    /// The attributes of a resource; `value` has them under the names of AWS.
+    pub(super) fn of_resource(file: &'a str, resource: &'a Resource, value: &'a Value) -> Option<Object<'a>> {
+        let object = Object::of(file, &resource.address, value)?;
+        Some(Object { resource: Some(resource), ..object })
+    }
+
+    /// A part of this object.
+    fn part(&self, path: &str, value: &'a Value) -> Option<Object<'a>> {
+        let object = Object::of(self.file, path, value)?;
+        Some(Object { resource: self.resource, ..object })
+    }
+
+    /// The object of the vendor: the address of a resource, otherwise the ARN under `key`.
+    pub(super) fn origin(&self, key: &'static str, report: &mut Report) -> Option<Origin> {
+        let arn = self.text(key, report);
+        match self.resource {
+            Some(resource) => resource.address.parse().ok(),
+            None => arn.and_then(|arn| arn.parse().ok()),
+        }
+    }
+
+    /// Why the value of a field is not used.
+    fn hidden(&self, key: &str) -> Option<Hidden> {
+        self.resource.and_then(|resource| resource.hidden.get(&self.under(key)).copied())
     }
 
     pub(super) fn has(&self, key: &str) -> bool {
@@ -69,7 +117,11 @@ impl<'a> Object<'a> {
     }
 
     fn under(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        let key = match self.resource {
+            Some(resource) => super::terraform::shown(resource, key),
+            None => key.to_owned(),
+        };
+        if self.path.is_empty() { key } else { format!("{}.{key}", self.path) }
     }
 
     /// A value; none if it is absent or null.
@@ -177,6 +229,23 @@ impl<'a> Object<'a> {
         time
     }
 
+    /// A required value that users fill in where it is not used: none if it is missing, which is an error.
+    pub(super) fn needed_or_to_fill_in<T>(
+        &self,
+        key: &'static str,
+        value: Option<T>,
+        expected: &'static str,
+        report: &mut Report,
+    ) -> Option<Option<T>> {
+        if value.is_none()
+            && let Some(hidden) = self.hidden(key)
+        {
+            report.remarks.push(self.spot_of(key, None).remark(Cause::ToFillIn(hidden.words())));
+            return Some(None);
+        }
+        self.needed(key, value, expected, report).map(Some)
+    }
+
     /// A required value: an error if it is missing. A value with a problem was already reported.
     pub(super) fn needed<T>(
         &self,
@@ -185,7 +254,8 @@ impl<'a> Object<'a> {
         expected: &'static str,
         report: &mut Report,
     ) -> Option<T> {
-        if value.is_none() && self.map.get(key).is_none_or(Value::is_null) {
+        // Values that are not used are reported when the resource was read.
+        if value.is_none() && self.map.get(key).is_none_or(Value::is_null) && self.hidden(key).is_none() {
             report.errors.push(AwsError::Absent {
                 file: self.file.to_owned(),
                 path: self.path.clone(),
@@ -198,7 +268,7 @@ impl<'a> Object<'a> {
 
     pub(super) fn object(&self, key: &'static str, report: &mut Report) -> Option<Object<'a>> {
         let value = self.get(key)?;
-        let object = Object::of(self.file, &self.under(key), value);
+        let object = self.part(&self.under(key), value);
         if object.is_none() {
             self.wrong(key, value, "an object", report);
         }
@@ -215,7 +285,7 @@ impl<'a> Object<'a> {
         let mut objects = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let path = format!("{}[{index}]", self.under(key));
-            match Object::of(self.file, &path, item) {
+            match self.part(&path, item) {
                 Some(object) => objects.push(object),
                 None => self.wrong(&format!("{key}[{index}]"), item, "an object", report),
             }
@@ -247,6 +317,16 @@ impl<'a> Object<'a> {
             if !nothing && !seen.contains(key.as_str()) {
                 report.remarks.push(self.spot_of(key, None).remark(Cause::UnknownField));
             }
+        }
+    }
+}
+
+impl Hidden {
+    /// The reason in a message.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Hidden::Unknown => "known only after apply",
+            Hidden::Sensitive => "sensitive",
         }
     }
 }

@@ -34,6 +34,7 @@ impl Builder<'_> {
             missing,
             windows,
             few_samples,
+            origin: _,
         } = &at.value;
         let metric = self.metric(metric)?;
         let statistic = statistic.as_ref().map_or(Some(Statistic::Average), |at| self.statistic(at));

@@ -35,13 +35,11 @@ impl Builder<'_> {
         let warm_up = table.warm_up.as_ref().map(|at| at.value.0);
         if tracks {
             let (Some(track), Some(target)) = (&table.track, &table.target) else {
-                let help = "write `track: cpu` and `target: 60%`".to_owned();
-                self.report.wrong(
-                    place,
-                    "`track` and `target` belong together".to_owned(),
-                    "in this policy",
-                    help,
-                );
+                if !self.report.knows_of(&place.path) {
+                    let help = "write `track: cpu` and `target: 60%`".to_owned();
+                    let message = "`track` and `target` belong together".to_owned();
+                    self.report.wrong(place, message, "in this policy", help);
+                }
                 return None;
             };
             let metric = self.metric(track)?;

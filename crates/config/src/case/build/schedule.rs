@@ -90,8 +90,18 @@ impl Builder<'_> {
         let (name, zone_name) = (String::new(), Some(zone.name.clone()));
         let (min, max, desired) = (count(&entry.min), count(&entry.max), count(&entry.desired));
         let is_rate = when.is_rate();
-        let schedule =
-            Schedule { name, text: text.to_owned(), when, zone: zone_name, start, end, min, max, desired };
+        let schedule = Schedule {
+            name,
+            origin: None,
+            text: text.to_owned(),
+            when,
+            zone: zone_name,
+            start,
+            end,
+            min,
+            max,
+            desired,
+        };
         if is_rate && start.is_none() {
             let help = "add `start`, such as `2026-03-02T08:00`".to_owned();
             self.report.wrong(

@@ -1,14 +1,23 @@
 //! A case file of services that AWS scales.
 
-use super::{Draft, application, head, key_for, original, start, to_fill_in};
+use super::{Draft, TO_FILL_IN, application, head, key_for, original, start, to_fill_in};
 use control::alarm::{FewSamples, Missing};
 use control::scaling::{Adjustment, Aggregation, Step};
 use import::aws::{Alarm, Fleet, Metric, Platform, Policy, Recurrence, Rule, Schedule, Service, Suspended};
-use import::{shown_time, width};
+use import::{Origin, shown_time, width};
 use std::time::Duration;
 
 /// The services of a fleet. `now`, in microseconds since 1970, is the day on which the run begins if schedules need one.
 pub fn aws(fleet: &Fleet, now: i64) -> Draft {
+    draft(fleet, "AWS", now)
+}
+
+/// The same of a state or plan of Terraform.
+pub fn terraform(fleet: &Fleet, now: i64) -> Draft {
+    draft(fleet, "Terraform", now)
+}
+
+fn draft(fleet: &Fleet, vendor: &str, now: i64) -> Draft {
     let mut keys = Vec::new();
     for service in &fleet.services {
         let short = service.name.rsplit('/').next().unwrap_or(&service.name);
@@ -16,7 +25,7 @@ pub fn aws(fleet: &Fleet, now: i64) -> Draft {
     }
     let date =
         fleet.services.iter().any(needs_date).then(|| shown_time(now).chars().take(DATE).collect::<String>());
-    let mut writer = Writer { text: head("AWS", &keys, date.as_deref()), ..Writer::default() };
+    let mut writer = Writer { text: head(vendor, &keys, date.as_deref()), ..Writer::default() };
     for (service, key) in fleet.services.iter().zip(&keys) {
         writer.service(service, key);
     }
@@ -47,7 +56,13 @@ impl Writer {
         self.line(2, &format!("hosts:\n      {host}:"));
         self.text += &to_fill_in(4, "cores", cores);
         self.text += &start();
-        let within = |desired: &u32| (service.min..=service.max).contains(desired) && *desired > 0;
+        let delay = service.target_group.as_ref().and_then(|group| group.deregistration_delay);
+        if let Some(drain) = span("drain", delay) {
+            self.line(3, &drain);
+        }
+        self.balancing(service);
+        let (min, max) = (service.min.unwrap_or(0), service.max.unwrap_or(u32::MAX));
+        let within = |desired: &u32| (min..=max).contains(desired) && *desired > 0;
         if let Some(desired) = service.desired.filter(within) {
             self.line(2, &format!("instances: {desired} # as many as run now"));
         }
@@ -61,8 +76,18 @@ impl Writer {
             );
             self.line(3, "# with basic monitoring, add `monitoring: basic`.");
         }
-        self.line(3, &format!("min: {}", service.min));
-        self.line(3, &format!("max: {}", service.max));
+        if let Some(origin) = &service.origin {
+            self.line(3, &origin_words(origin));
+        }
+        for (key, bound, what) in [
+            ("min", service.min, "the minimum of instances"),
+            ("max", service.max, "the maximum of instances"),
+        ] {
+            match bound {
+                Some(bound) => self.line(3, &format!("{key}: {bound}")),
+                None => self.text += &to_fill_in(3, key, what),
+            }
+        }
         let mut alarm_keys = Vec::new();
         for alarm in &service.alarms {
             key_for(&alarm.name, &mut alarm_keys);
@@ -80,7 +105,7 @@ impl Writer {
         }
         for (_, (alarm, key)) in alarms {
             let name = original(key, &alarm.name);
-            self.line(4, &format!("{key}: {{ {} }}{name}", alarm_words(alarm)));
+            self.line(4, &format!("{key}: {{ {} }}{name}", with_origin(alarm_words(alarm), &alarm.origin)));
         }
         if !policies.is_empty() {
             self.line(3, "policies:");
@@ -88,9 +113,30 @@ impl Writer {
         let mut keys = Vec::new();
         for (policy, words) in policies {
             let key = key_for(&policy.name, &mut keys);
+            let words = with_origin(words, &policy.origin);
             self.line(4, &format!("{key}: {{ {words} }}{}", original(&key, &policy.name)));
         }
         self.schedule(service);
+    }
+
+    /// The settings of the target group that a case file has keys for.
+    fn balancing(&mut self, service: &Service) {
+        let Some(group) = &service.target_group else { return };
+        let algorithm = match group.algorithm.as_deref() {
+            Some("least_outstanding_requests") => Some("algorithm: least-outstanding".to_owned()),
+            Some("round_robin") | None => None,
+            Some(other) => {
+                self.left_out.push(format!(
+                    "{}: the target group's algorithm is {other}; the case file has the default, round-robin",
+                    service.name
+                ));
+                None
+            }
+        };
+        let words: Vec<_> = algorithm.into_iter().chain(span("slow_start", group.slow_start)).collect();
+        if !words.is_empty() {
+            self.line(2, &format!("balancing: {{ {} }}", words.join(", ")));
+        }
     }
 
     /// The words of a policy, or none where it does nothing or a case file cannot say it.
@@ -148,7 +194,7 @@ impl Writer {
                 let default_in = scale_out_cooldown.map(|_| FIVE_MINUTES);
                 vec![
                     Some(format!("track: {}", metric.name())),
-                    Some(format!("target: {}", amount(*target, *metric))),
+                    Some(format!("target: {}", amount_or_todo(*target, *metric))),
                     preset.map(|preset| format!("preset: {}", preset.name)),
                     span("cooldown", *scale_out_cooldown),
                     span("cooldown_in", scale_in_cooldown.or(default_in)),
@@ -243,7 +289,7 @@ fn alarm_words(alarm: &Alarm) -> String {
     let mut words = vec![
         format!("metric: {}", alarm.metric.name()),
         format!("statistic: {statistic}"),
-        format!("{}: {}", alarm.comparison.name(), amount(alarm.threshold, alarm.metric)),
+        format!("{}: {}", alarm.comparison.name(), amount_or_todo(alarm.threshold, alarm.metric)),
         format!("period: {}", width(alarm.period)),
         format!("evaluation_periods: {}", alarm.evaluation_periods),
         format!("datapoints: {}", alarm.datapoints_to_alarm),
@@ -254,6 +300,23 @@ fn alarm_words(alarm: &Alarm) -> String {
             .then(|| format!("few_samples: {}", alarm.few_samples.name())),
     );
     words.join(", ")
+}
+
+/// The key that says where a setting came from; quoted, as addresses have brackets and quotes.
+fn origin_words(origin: &Origin) -> String {
+    format!("origin: '{}'", origin.to_string().replace('\'', "''"))
+}
+
+fn with_origin(words: String, origin: &Option<Origin>) -> String {
+    match origin {
+        Some(origin) => format!("{words}, {}", origin_words(origin)),
+        None => words,
+    }
+}
+
+/// A value of a metric, or the mark of one that users fill in.
+fn amount_or_todo(value: Option<f64>, metric: Metric) -> String {
+    value.map_or_else(|| TO_FILL_IN.to_owned(), |value| amount(value, metric))
 }
 
 /// A value of a metric as a case file writes it.
@@ -316,7 +379,7 @@ fn schedule_words(schedule: &Schedule) -> String {
     words.extend(bounds.iter().filter_map(|(key, at)| at.map(|at| format!("{key}: {}", shown_time(at)))));
     let counts = [("min", schedule.min), ("max", schedule.max), ("desired", schedule.desired)];
     words.extend(counts.iter().filter_map(|(key, count)| count.map(|count| format!("{key}: {count}"))));
-    format!("- {{ {} }}{}", words.join(", "), original("", &schedule.name))
+    format!("- {{ {} }}{}", with_origin(words.join(", "), &schedule.origin), original("", &schedule.name))
 }
 
 /// The characters of a date, such as `2026-03-02`.

@@ -1,13 +1,10 @@
 //! `headroom import aws`: a case file of services that AWS scales, from the AWS CLI's JSON.
 
-use super::{drafted, read, refuse, write};
+use super::{finish, now, read, refuse};
 use crate::exit::Exit;
-use crate::next::quoted;
-use crate::output::{note, print};
+use crate::output::print;
 use ::import::aws::{self, Wanted};
-use documents::import::aws as document;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Import AWS scaling policies, alarms and schedules from the JSON of the AWS CLI
 ///
@@ -63,8 +60,7 @@ fn service(text: &str) -> Result<String, String> {
 
 /// Reads, says what was left out, and prints or writes the rest.
 pub fn run(args: &Args) -> Exit {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+    let now = now();
     if args.print_commands {
         return print(&commands(args, now));
     }
@@ -76,26 +72,8 @@ pub fn run(args: &Args) -> Exit {
         Ok(fleet) => fleet,
         Err(errors) => return refuse(&errors),
     };
-    if args.json {
-        return print(&format!("{:#}\n", document::json(&fleet, now)));
-    }
-    for remark in &fleet.remarks {
-        note(&remark.to_string());
-    }
     let draft = config::case::write::aws(&fleet, now);
-    draft.left_out.iter().chain(&draft.assumed).for_each(|told| note(told));
-    match &args.output {
-        None => print(&format!("{}# {}", draft.text, drafted(&draft, "CASE.yaml").next())),
-        Some(path) => match write(path, draft.text.as_bytes()) {
-            Ok(()) => {
-                print(&document::summary(&fleet, &drafted(&draft, &quoted(&path.display().to_string()))))
-            }
-            Err(error) => {
-                refuse(&[error]);
-                Exit::Failed
-            }
-        },
-    }
+    finish(&fleet, &draft, now, args.json, args.output.as_deref())
 }
 
 fn commands(args: &Args, now: i64) -> String {

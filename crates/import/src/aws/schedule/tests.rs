@@ -8,7 +8,18 @@ fn at(text: &str) -> i64 {
 fn schedule(when: Recurrence, zone: Option<&str>) -> Schedule {
     let zone = zone.map(str::to_owned);
     let (name, text) = (String::new(), String::new());
-    Schedule { name, text, when, zone, start: None, end: None, min: None, max: None, desired: None }
+    Schedule {
+        name,
+        origin: None,
+        text,
+        when,
+        zone,
+        start: None,
+        end: None,
+        min: None,
+        max: None,
+        desired: None,
+    }
 }
 
 /// The first occurrences after the beginning of 2026, in a zone.

@@ -34,6 +34,43 @@ fn services_are_written_as_a_case_file_has_them() {
     ])));
 }
 
+/// The documents of the importer's own tests.
+fn of_terraform(name: &str) -> Fleet {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/terraform");
+    import::aws::terraform::read(name, &std::fs::read_to_string(folder.join(name)).unwrap()).unwrap()
+}
+
+#[test]
+fn resources_of_terraform_are_written_with_their_addresses() {
+    for name in ["state.json", "plan.json"] {
+        let Draft { text, left_out, .. } = terraform(&of_terraform(name), NOON);
+        insta::assert_snapshot!(format!("{text}---\n{}", left_out.join("\n")));
+    }
+}
+
+/// What was written is what is read: each policy, alarm and bound knows its object.
+#[test]
+fn origins_are_read_back() {
+    let draft = aws(&fleet(&["targets.json", "policies.json", "scheduled.json", "alarms.json"]), NOON).text;
+    let resources = terraform(&of_terraform("state.json"), NOON).text;
+    for text in [draft, resources] {
+        let values =
+            [("rate", "50/s"), ("cpu", "5ms"), ("wait", "20ms"), ("provision", "30s"), ("boot", "10s")];
+        let filled = values.iter().fold(text.clone(), |text, (key, value)| {
+            text.replace(&format!(" {key}: TODO"), &format!(" {key}: {value}"))
+        });
+        let filled = format!("measured: 5m\n{}", filled.replace(": TODO", ": 1"));
+        let given = crate::case::Given::default();
+        let case = crate::case::parse("case.yaml", &filled, Path::new(""), given).unwrap();
+        let origins = &case.stages[0].origins;
+        assert_eq!(origins.len(), text.matches("origin: ").count(), "{text}");
+        for sourced in origins {
+            let quoted = format!("origin: '{}'", sourced.origin);
+            assert!(text.contains(&quoted), "{quoted}: {text}");
+        }
+    }
+}
+
 #[test]
 fn keys_to_fill_in_are_all_that_is_wrong_with_a_draft() {
     for names in [
@@ -42,14 +79,20 @@ fn keys_to_fill_in_are_all_that_is_wrong_with_a_draft() {
         &["targets.json"],
         &["groups.json"],
     ] {
-        let draft = aws(&fleet(names), NOON);
-        let given = crate::case::Given::default();
-        let problems = crate::case::parse("case.yaml", &draft.text, Path::new(""), given).unwrap_err();
-        let told = problems.plain();
-        let errors = told.lines().filter(|line| line.contains(": error: ")).count();
-        assert_eq!(errors, told.matches("fill in this key").count(), "{told}\n{}", draft.text);
-        assert_eq!(errors, draft.to_fill_in(), "{told}\n{}", draft.text);
+        only_keys_to_fill_in(&aws(&fleet(names), NOON));
     }
+    for name in ["state.json", "plan.json"] {
+        only_keys_to_fill_in(&terraform(&of_terraform(name), NOON));
+    }
+}
+
+fn only_keys_to_fill_in(draft: &Draft) {
+    let given = crate::case::Given::default();
+    let problems = crate::case::parse("case.yaml", &draft.text, Path::new(""), given).unwrap_err();
+    let told = problems.plain();
+    let errors = told.lines().filter(|line| line.contains(": error: ")).count();
+    assert_eq!(errors, told.matches("fill in this key").count(), "{told}\n{}", draft.text);
+    assert_eq!(errors, draft.to_fill_in(), "{told}\n{}", draft.text);
 }
 
 #[test]
@@ -61,12 +104,13 @@ fn what_a_case_file_cannot_say_is_told() {
     }
     service.policies[2] = Policy {
         name: "track".to_owned(),
+        origin: None,
         alarms: Vec::new(),
         rule: Rule::TargetTracking {
             metric: Metric::Latency,
             statistic: "p90".to_owned(),
             resolution: MINUTE,
-            target: 0.25,
+            target: Some(0.25),
             scale_out_cooldown: None,
             scale_in_cooldown: None,
             disable_scale_in: false,
@@ -83,12 +127,13 @@ fn metrics_of_high_resolution_have_their_preset() {
         fleet.services[0].platform = platform;
         fleet.services[0].policies = vec![Policy {
             name: "track".to_owned(),
+            origin: None,
             alarms: Vec::new(),
             rule: Rule::TargetTracking {
                 metric: Metric::Cpu,
                 statistic: "Average".to_owned(),
                 resolution: Duration::from_secs(resolution),
-                target: 50.0,
+                target: Some(50.0),
                 scale_out_cooldown: None,
                 scale_in_cooldown: None,
                 disable_scale_in: false,
