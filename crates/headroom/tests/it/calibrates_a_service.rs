@@ -130,3 +130,53 @@ fn a_service_that_ends_during_the_trials_leaves_a_suspect_model() {
     assert!(rest.iter().any(|line| line.contains("what was measured until then is used")), "{rest:?}");
     assert!(!found["levels"].as_array().unwrap().is_empty() && file.exists(), "{found:#}");
 }
+
+/// The built-in service as a command of the shell, with a child that stays.
+fn command(address: &str, before: &str) -> String {
+    let headroom = env!("CARGO_BIN_EXE_headroom");
+    format!("sleep 600 & {before} exec {headroom} sample-service --listen {address} --threads 2 --wait 20ms")
+}
+
+fn of_command(address: &str, command: &str, folder: &Path, more: &[&str]) -> Output {
+    let url = format!("http://{address}/page");
+    calibrate(&url, folder, &[&["--command", command, "--processes", "1", "--threads", "2"], more].concat())
+}
+
+#[test]
+fn a_command_is_started_measured_and_stopped() {
+    let _slot = beside_one();
+    let address = free_address().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let output = of_command(&address, &command(&address, "sleep 0.5;"), folder.path(), &["--json"]);
+    let story = text(&output.stderr);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{story}"));
+    let figures = found["figures"].as_array().unwrap();
+    let start = figures.iter().find(|figure| figure["name"] == "start-up time").unwrap();
+    // Unknown where starts vary too much, on a busy machine.
+    assert!(start["value"].is_null() || start["value"].as_f64().unwrap() >= 500.0, "{start:#}");
+    let case = std::fs::read_to_string(folder.path().join("case.yaml")).unwrap();
+    assert!(case.contains("    start: { boot: ") && case.contains("memory_per_process: "), "{case}");
+    let file = folder.path().join("case.yaml");
+    let checked = headroom(&["config", "check", file.to_str().unwrap()]).output().unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+    assert!(std::net::TcpStream::connect(&address).is_err(), "the service still runs");
+}
+
+#[test]
+fn commands_that_never_get_ready_are_named_with_what_they_printed() {
+    let _slot = beside_one();
+    let address = free_address().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let ends = of_command(&address, "echo no database >&2; exit 7", folder.path(), &[]);
+    let told = text(&ends.stderr);
+    assert_eq!(ends.status.code(), Some(1), "{told}");
+    assert!(told.contains("ended with exit status: 7") && told.contains("\n  no database"), "{told}");
+    let hangs = of_command(&address, "echo waiting; sleep 600", folder.path(), &["--ready-within", "1s"]);
+    let told = text(&hangs.stderr);
+    assert!(told.contains("no good response within 1") && told.contains("\n  waiting"), "{told}");
+    let (server, url) = waiting_service();
+    let there = calibrate(&url, folder.path(), &["--command", "sleep 600"]);
+    drop(server);
+    assert!(text(&there.stderr).contains("responds before --command"), "{}", text(&there.stderr));
+    assert!(!folder.path().join("case.yaml").exists());
+}

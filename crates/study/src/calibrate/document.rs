@@ -4,7 +4,7 @@ use super::backtest::{Compared, What};
 use super::figure::Figure;
 use super::fit::{Bound, Fitted};
 use super::measure::{Measured, Trial};
-use super::{Known, Level, Lock};
+use super::{Known, Level, Lock, StartUp};
 use documents::calibrate::{self as said, Calibration, Verdict};
 use host::ApplicationServer;
 
@@ -25,6 +25,8 @@ pub struct Asked<'a> {
     pub origin: Origin,
     /// Which of the numbers of cores, processes and threads a flag gave.
     pub given: Given,
+    /// What starts of the service showed; none: it was running.
+    pub start: Option<StartUp>,
     /// What was not measured although it matters, in sentences.
     pub missing: Vec<String>,
 }
@@ -178,6 +180,11 @@ fn figures(asked: &Asked<'_>, measured: &Measured, fitted: &Fitted) -> Vec<said:
             Origin::Elsewhere | Origin::Runs => format!("no process to look at; --{flag} gives it"),
         };
         figures.push(count(name, value.map(f64::from), &from(given, flag, tree.clone()), &missing));
+    }
+    if let Some(StartUp { ready, cpu }) = asked.start {
+        let source = "starts of --command until the first good response";
+        figures.push(of(START, Some(millis(ready)), "ms", source, TOO_WIDE));
+        figures.push(of("processor time of start-up", Some(millis(cpu)), "ms", source, TOO_WIDE));
     }
     match fitted.bound {
         Bound::Pool(places) => figures.push(of(
@@ -394,14 +401,16 @@ fn name(what: What) -> &'static str {
     }
 }
 
+const START: &str = "start-up time";
 const TOO_WIDE: &str = "not measured";
 /// Figures of the document, and what a case file calls them.
-const NAMES: [(&[&str], &str); 5] = [
+const NAMES: [(&[&str], &str); 6] = [
     (&["processor time"], "cpu"),
     (&["wait"], "wait"),
     (&["best throughput"], "throughput"),
     (&["cores"], "cores"),
     (&["processes", "threads a process"], "server"),
+    (&[START, "processor time of start-up"], "start"),
 ];
 /// A prediction of p95 at the highest trial further off makes the model suspect.
 const P95_OFF: f64 = 0.25;

@@ -28,6 +28,11 @@ pub struct Measured<'a> {
     pub pool: Option<u32>,
     /// Processor use without requests, in cores.
     pub background: f64,
+    /// The time from the start of an instance until it serves, and the share of its cores that it uses meanwhile, where the
+    /// cores are known.
+    pub start: Option<(Duration, Option<f64>)>,
+    /// Memory of a process in use, in bytes.
+    pub memory_per_process: Option<u64>,
     /// The rate of the traffic, in requests a second: something to begin with.
     pub rate: f64,
     /// The goal.
@@ -73,7 +78,13 @@ pub fn measured(of: &Measured<'_>) -> String {
             );
         }
     }
-    let _ = writeln!(text, "    server: {{ {} }}", server(of.server));
+    let memory =
+        of.memory_per_process.map(|bytes| format!(", memory_per_process: {}MiB", bytes.div_ceil(1 << 20)));
+    let _ = writeln!(text, "    server: {{ {}{} }}", server(of.server), memory.unwrap_or_default());
+    if let Some((boot, cpu)) = of.start {
+        let cpu = cpu.map_or_else(String::new, |share| format!(", boot_cpu: {:.1}%", 100.0 * share.min(1.0)));
+        let _ = writeln!(text, "    start: {{ boot: {}ms{cpu} }}", boot.as_millis().max(1));
+    }
     let _ = writeln!(text, "    hosts: {{ measured: {{ {} }} }}", host(of.cores, of.background));
     text
 }
@@ -204,6 +215,8 @@ mod tests {
             cores,
             pool,
             background: 0.0123,
+            start: cores.map(|_| (Duration::from_micros(2_345_678), Some(0.4321))),
+            memory_per_process: pool.map(|_| 43 << 20),
             rate: 42.25,
             goal: "p(95)<100ms",
         })

@@ -30,7 +30,8 @@ use report::Terminal;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use study::calibrate::{
-    Asked, Event, Fitted, Given, Known, Lock, Measured, Origin, Wanted, backtest, document, fit, measure,
+    Asked, Event, Fitted, Given, Known, Lock, Measured, Origin, Wanted, backtest, document, fit, launch,
+    measure,
 };
 use thiserror::Error;
 use units::Rate;
@@ -45,6 +46,7 @@ use units::Rate;
 /// Processor time comes from the kernel's accounting of the service's processes: --pid counts a process and all its
 /// descendants, --cgroup a control group. Without them, processor figures are unknown. Processes and threads are
 /// counted for gunicorn, uvicorn, Puma, Node.js and Java servers; for others, --processes and --threads give them.
+/// --command starts the service, measures its start-up, and stops it with all processes that it started.
 ///
 /// A service that sheds, limits, fails or caches cannot be calibrated. Give a service on this machine cores of its own
 /// (taskset), so that the load generator does not take processor time from it.
@@ -68,6 +70,14 @@ pub struct Args {
     /// Control group of the service, version 1 (below cpuacct) or 2
     #[arg(long, value_name = "DIR", help_heading = "Service")]
     cgroup: Option<PathBuf>,
+
+    /// Shell command that starts the service; it is started three times, and stopped at the end
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["pid", "cgroup"], help_heading = "Service")]
+    command: Option<String>,
+
+    /// Maximum time from the start of --command to the first good response
+    #[arg(long, value_name = "SPAN", default_value = "1m", value_parser = span, help_heading = "Service")]
+    ready_within: Duration,
 
     /// Number of cores that the service may use [default: affinity and quota of the process]
     #[arg(long, value_name = "CORES", help_heading = "Service")]
@@ -158,8 +168,13 @@ pub fn run(args: &Args) -> Exit {
 }
 
 fn of_runs(args: &Args, ids: &[RunId]) -> Exit {
-    if let Some(flag) =
-        [(args.pid.is_some(), "--pid"), (args.cgroup.is_some(), "--cgroup")].iter().find(|flag| flag.0)
+    if let Some(flag) = [
+        (args.pid.is_some(), "--pid"),
+        (args.cgroup.is_some(), "--cgroup"),
+        (args.command.is_some(), "--command"),
+    ]
+    .iter()
+    .find(|flag| flag.0)
     {
         return complain(&UsageError::NoProcesses(flag.1), Exit::Usage);
     }
@@ -186,16 +201,29 @@ fn of_url(args: &Args, url: &str) -> Exit {
         Err(error) => return fail(&error),
     };
     descriptors::raise_limit();
-    let wanted = Wanted {
+    let mut wanted = Wanted {
         target: &target,
         connecting: &connecting,
         keep_alive: args.connect.keep_alive(),
         timeout: args.timeout,
-        service: service.as_ref(),
+        service: None,
         length: args.length,
         users_max: args.users_max,
         interrupted: &|| interrupts.came(),
     };
+    // It is stopped when it goes out of scope, after the measurement.
+    let (launched, start) = match &args.command {
+        None => (None, None),
+        Some(command) => {
+            tell("starting the service three times ...\n");
+            match launch(command, args.ready_within, &wanted) {
+                Ok((launched, start)) => (Some(launched), Some(start)),
+                Err(error) => return fail(&error),
+            }
+        }
+    };
+    let service = launched.as_ref().map(|launched| launched.service().clone()).or(service);
+    wanted.service = service.as_ref();
     let look = || Seen::of(service.as_ref());
     let before = look();
     let measured = measure(&wanted, &mut |event| progress(&event));
@@ -205,12 +233,13 @@ fn of_url(args: &Args, url: &str) -> Exit {
     // Threads that are started with the first request are there now, unless the service has ended.
     let after = look();
     let layout = after.layout.or(before.layout);
+    drop(launched);
     let known = Known {
         exact_cpu: service.as_ref().is_some_and(Service::is_exact),
         ..args.known(after.cores.or(before.cores), layout, measured.idle_cores)
     };
     let origin = if service.is_some() { Origin::Processes } else { Origin::Elsewhere };
-    let asked = Asked { origin, ..args.asked(url, &known, layout.map(|layout| layout.server)) };
+    let asked = Asked { origin, start, ..args.asked(url, &known, layout.map(|layout| layout.server)) };
     conclude(args, &asked, &measured, &interrupts)
 }
 
@@ -238,12 +267,11 @@ fn conclude(args: &Args, asked: &Asked<'_>, measured: &Measured, interrupts: &In
         tell("interrupted; the trials until then are compared\n");
     }
     let found = document(asked, measured, &fitted, &compared);
-    say(args, &found, &fitted, asked.known)
+    say(args, &found, &case(args, &found, &fitted, asked, measured.memory))
 }
 
-fn say(args: &Args, found: &Calibration, fitted: &Fitted, known: &Known) -> Exit {
-    let text = case(args, found, fitted, known);
-    let written = output_file::write(&args.output, |out| out.write_all(text.as_bytes()));
+fn say(args: &Args, found: &Calibration, case: &str) -> Exit {
+    let written = output_file::write(&args.output, |out| out.write_all(case.as_bytes()));
     let next = Line::new("headroom simulate").value(&args.output.display().to_string()).next();
     let end = match written {
         Ok(()) => format!("\nwrote      {}\n{next}", args.output.display()),
@@ -261,7 +289,14 @@ fn say(args: &Args, found: &Calibration, fitted: &Fitted, known: &Known) -> Exit
 }
 
 /// The case file: the model, with the figures and the backtest as comments.
-fn case(args: &Args, found: &Calibration, fitted: &Fitted, known: &Known) -> String {
+fn case(
+    args: &Args,
+    found: &Calibration,
+    fitted: &Fitted,
+    asked: &Asked<'_>,
+    memory: Option<[u64; 2]>,
+) -> String {
+    let known = asked.known;
     let notes = format!(
         "Written by headroom calibrate {} on {} from {}.\n\n{}",
         found.version,
@@ -282,6 +317,10 @@ fn case(args: &Args, found: &Calibration, fitted: &Fitted, known: &Known) -> Str
         pool: fitted.model.pool.map(|pool| pool.places),
         rate: fitted.best.value / 2.0,
         background: fitted.model.background,
+        start: asked.start.map(|start| start.boot(known.cores)),
+        memory_per_process: memory
+            .zip(known.processes)
+            .map(|([_, used], processes)| used / u64::from(processes)),
         goal: &format!("p(95)<{:.0}ms", (GOAL * p95_ms).ceil()),
     })
 }
@@ -376,7 +415,17 @@ impl Args {
             threads: self.threads.is_some(),
         };
         let version = status::version();
-        Asked { target, date, version, known, server, origin: Origin::Elsewhere, given, missing: Vec::new() }
+        Asked {
+            target,
+            date,
+            version,
+            known,
+            server,
+            origin: Origin::Elsewhere,
+            given,
+            start: None,
+            missing: Vec::new(),
+        }
     }
 }
 
@@ -440,6 +489,9 @@ Examples:
           --cgroup /sys/fs/cgroup/system.slice/shop.service -o shop.yaml
   A service elsewhere, whose threads are known:
       headroom calibrate http://10.0.0.7/ --threads 16 -o shop.yaml
+  A service that calibrate starts and stops itself, with its start-up time:
+      headroom calibrate http://127.0.0.1:8000/ -o shop.yaml \\
+          --command 'gunicorn -w 2 -b 127.0.0.1:8000 app:app'
   From runs of the ledger, of load and find:
       headroom calibrate r12 r13 -o shop.yaml
   Then:
