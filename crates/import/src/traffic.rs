@@ -16,6 +16,7 @@ mod events;
 mod log;
 mod notice;
 mod packed;
+mod prometheus;
 mod read;
 mod table;
 mod tally;

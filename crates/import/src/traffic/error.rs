@@ -108,6 +108,12 @@ pub enum TrafficError {
         /// The requested value.
         format: &'static str,
     },
+    /// Series were to be added in an input that has none.
+    #[error("--sum is for Prometheus; the format is {format}, so leave it out")]
+    SumOfNoSeries {
+        /// The format of the input.
+        format: &'static str,
+    },
     /// Lines of numbers with two possible meanings.
     #[error(
         "{file}: {what}; give each column a name (such as time,requests), or take --format counts where every number is a count"
@@ -149,6 +155,51 @@ pub enum TrafficError {
         column: usize,
         /// The problem.
         problem: String,
+    },
+    /// The JSON is invalid, or is not from Prometheus.
+    #[error("{file}, line {line}, column {column}: {problem}; expected the JSON of /api/v1/query_range")]
+    NotPrometheus {
+        /// The place.
+        file: String,
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// The problem.
+        problem: String,
+    },
+    /// Several series, and nothing says which one or that they are to be added.
+    #[error(
+        "{file}: holds {}; choose one with --pick, such as --pick 'job=\"web\"', or add them with --sum",
+        few(found)
+    )]
+    ChooseSeries {
+        /// The place.
+        file: String,
+        /// The series.
+        found: Vec<String>,
+    },
+    /// A series that is not a rate of requests.
+    #[error("{place}: `{name}` is {what}, expected requests per second; {remedy}")]
+    NotRate {
+        /// The place.
+        place: Place,
+        /// The series.
+        name: String,
+        /// Its kind.
+        what: &'static str,
+        /// What to use instead.
+        remedy: &'static str,
+    },
+    /// Values that only grow.
+    #[error(
+        "{file}: {values} whole numbers that never decrease look like a counter, expected requests per second; query the rate, such as sum(rate(NAME[1m])), or give --format prometheus if they are rates"
+    )]
+    LooksLikeCounter {
+        /// The place.
+        file: String,
+        /// How many.
+        values: usize,
     },
     /// A value of the JSON cannot be used.
     #[error("{place}: found {found}, expected {expected}")]
@@ -315,6 +366,18 @@ pub enum TrafficError {
         bin: Duration,
     },
 }
+
+/// The first of many names.
+fn few(found: &[String]) -> String {
+    let shown = found.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match found.len().saturating_sub(NAMES_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more series"),
+    }
+}
+
+/// Names that a message lists.
+const NAMES_MAX: usize = 8;
 
 fn there(found: &[String]) -> String {
     if found.is_empty() { "are none".to_owned() } else { format!("are {}", found.join(", ")) }

@@ -26,6 +26,8 @@ pub enum Spot {
     Result(u32, u32),
     /// A point of `Datapoints`.
     Datapoint(u32),
+    /// A point of a series of Prometheus.
+    Matrix(u32, u32),
     /// No particular position.
     Whole,
 }
@@ -37,6 +39,7 @@ impl fmt::Display for Place {
             Spot::Line(line) => write!(f, "{file}, line {line}"),
             Spot::Result(result, point) => write!(f, "{file}, MetricDataResults[{result}].Values[{point}]"),
             Spot::Datapoint(point) => write!(f, "{file}, Datapoints[{point}]"),
+            Spot::Matrix(result, point) => write!(f, "{file}, data.result[{result}].values[{point}]"),
             Spot::Whole => f.write_str(file),
         }
     }
@@ -239,6 +242,36 @@ pub enum Notice {
         /// The column or label.
         name: String,
     },
+    /// A series of Prometheus, whose values do not say what they are.
+    TakenAsRate {
+        /// The place.
+        file: Arc<str>,
+        /// The series.
+        name: String,
+    },
+    /// Values that are NaN; their rows are missing.
+    NotANumber {
+        /// How many.
+        values: u64,
+        /// The first.
+        first: Place,
+    },
+    /// Times at which not all of the added series have a value.
+    PartOfSum {
+        /// How many.
+        times: u64,
+        /// The number of series.
+        series: usize,
+        /// The first.
+        first: Place,
+    },
+    /// A message of Prometheus itself.
+    Prometheus {
+        /// The place.
+        file: Arc<str>,
+        /// Its text.
+        text: String,
+    },
     /// A message of CloudWatch itself.
     Message {
         /// The place.
@@ -401,6 +434,23 @@ impl fmt::Display for Notice {
             Notice::AssumedCount { file, name } => {
                 write!(f, "{file}: `{name}` is taken as requests in each row; its name does not say so")
             }
+            Notice::TakenAsRate { file, name } => {
+                write!(
+                    f,
+                    "{file}: `{name}` is taken as requests per second; each value is for the step before its time"
+                )
+            }
+            Notice::NotANumber { values: 1, first } => {
+                write!(f, "{first}: 1 value is NaN; its row is missing")
+            }
+            Notice::NotANumber { values, first } => {
+                write!(f, "{first}: {values} values are NaN; their rows are missing")
+            }
+            Notice::PartOfSum { times, series, first } => write!(
+                f,
+                "{first}: at {times} of the times not all of the {series} series have a value; the others are added"
+            ),
+            Notice::Prometheus { file, text } => write!(f, "{file}: Prometheus says: {text}"),
             Notice::Message { file, text } => write!(f, "{file}: CloudWatch says: {text}"),
             Notice::Cut { file } => write!(
                 f,

@@ -208,7 +208,8 @@ fn split(spot: Spot) -> (u8, u64) {
         Spot::Line(line) => (0, line),
         Spot::Result(result, point) => (1, (u64::from(result) << 32) | u64::from(point)),
         Spot::Datapoint(point) => (2, u64::from(point)),
-        Spot::Whole => (3, 0),
+        Spot::Matrix(result, point) => (3, (u64::from(result) << 32) | u64::from(point)),
+        Spot::Whole => (4, 0),
     }
 }
 
@@ -217,6 +218,7 @@ fn joined(kind: u8, spot: u64) -> Spot {
         0 => Spot::Line(spot),
         1 => Spot::Result((spot >> 32) as u32, spot as u32),
         2 => Spot::Datapoint(spot as u32),
+        3 => Spot::Matrix((spot >> 32) as u32, spot as u32),
         _ => Spot::Whole,
     }
 }
@@ -255,6 +257,7 @@ mod tests {
             any::<u64>().prop_map(Spot::Line),
             any::<(u32, u32)>().prop_map(|(result, point)| Spot::Result(result, point)),
             any::<u32>().prop_map(Spot::Datapoint),
+            any::<(u32, u32)>().prop_map(|(result, point)| Spot::Matrix(result, point)),
         ];
         let amount = prop_oneof![(0_u64..1 << 60).prop_map(|whole| whole as f64), 0.0..1e18_f64];
         let at = prop_oneof![any::<i64>(), 0_i64..50];

@@ -1,4 +1,4 @@
-//! Reads traffic from tables, CloudWatch's JSON or access logs.
+//! Reads traffic from tables, the JSON of CloudWatch or Prometheus, or access logs.
 //!
 //! ## Why every assumption is reported
 //! A simulation depends on its traffic. A missing hour that became zeros, a column of rates that was read as counts, or
@@ -11,7 +11,7 @@ use super::log::LogBins;
 use super::notice::{Notice, Place, Spot};
 use super::table::{FoundBy, Table, When};
 use super::zone::Zone;
-use super::{MINUTE, Traffic, TrafficError, cloudwatch, counts, events};
+use super::{MINUTE, Traffic, TrafficError, cloudwatch, counts, events, prometheus};
 use crate::{Format, Options, detect};
 use std::fmt;
 use std::fs::File;
@@ -37,8 +37,10 @@ pub struct TrafficOptions {
     pub start: Option<i64>,
     /// The name of the time zone of times without a zone; UTC if `None`.
     pub time_zone: Option<String>,
-    /// The column of a table, or the id or label of a CloudWatch result.
+    /// The column of a table, the id or label of a CloudWatch result, or labels of a series of Prometheus.
     pub pick: Option<String>,
+    /// Whether several series of Prometheus are added.
+    pub sum: bool,
     /// The column of an event log with the time: its name, its number from 1, or a key of JSON; detected if `None`.
     pub time: Option<String>,
     /// nginx's `log_format` or Apache's `LogFormat`.
@@ -58,6 +60,8 @@ pub enum TrafficFormat {
     Table,
     /// The JSON of `get-metric-data` or `get-metric-statistics`.
     CloudWatch,
+    /// The JSON of a range query: rates a second.
+    Prometheus,
     /// Counts in lines, each a row.
     Counts,
     /// A line with a time for each request, counted.
@@ -133,6 +137,7 @@ impl TrafficFormat {
         match self {
             TrafficFormat::Table => "table",
             TrafficFormat::CloudWatch => "cloudwatch",
+            TrafficFormat::Prometheus => "prometheus",
             TrafficFormat::Counts => "counts",
             TrafficFormat::Events => "events",
             TrafficFormat::Log(format) => format.name(),
@@ -143,6 +148,7 @@ impl TrafficFormat {
         match self {
             TrafficFormat::Table => "a table",
             TrafficFormat::CloudWatch => "CloudWatch's JSON",
+            TrafficFormat::Prometheus => "Prometheus' JSON",
             TrafficFormat::Counts => "a line of counts",
             TrafficFormat::Events => "an event log",
             TrafficFormat::Log(_) => "a log",
@@ -150,11 +156,12 @@ impl TrafficFormat {
     }
 
     /// All values.
-    pub const ALL: [TrafficFormat; 8] = [
+    pub const ALL: [TrafficFormat; 9] = [
         TrafficFormat::Table,
         TrafficFormat::Counts,
         TrafficFormat::Events,
         TrafficFormat::CloudWatch,
+        TrafficFormat::Prometheus,
         TrafficFormat::Log(Format::Alb),
         TrafficFormat::Log(Format::Nginx),
         TrafficFormat::Log(Format::Apache),
@@ -180,6 +187,9 @@ impl TrafficFormat {
             };
         }
         let text = head.strip_prefix(crate::lines::BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
+        if text.starts_with(b"{") && prometheus::is_prometheus(text) {
+            return Some(TrafficFormat::Prometheus);
+        }
         matches!(text.first(), Some(b'{' | b'[')).then_some(TrafficFormat::CloudWatch)
     }
 }
@@ -264,6 +274,9 @@ impl TrafficReader {
             let formats = TrafficFormat::names();
             return self.errors.push(TrafficError::Unclear { file: name.to_owned(), formats });
         };
+        if self.options.sum && format != TrafficFormat::Prometheus {
+            return self.errors.push(TrafficError::SumOfNoSeries { format: format.name() });
+        }
         match &self.kind {
             None => self.kind = Some((name.to_owned(), format)),
             Some((first, other)) if other.kind() != format.kind() => {
@@ -288,12 +301,14 @@ impl TrafficReader {
                     &mut self.errors,
                 );
             }
-            TrafficFormat::CloudWatch => {
+            TrafficFormat::CloudWatch | TrafficFormat::Prometheus => {
                 let mut text = Vec::new();
                 if let Err(error) = input.text.read_to_end(&mut text) {
                     return self.errors.push(unreadable(error));
                 }
-                match cloudwatch::read(name, &text, &self.options, &mut self.notices) {
+                let read =
+                    if format == TrafficFormat::Prometheus { prometheus::read } else { cloudwatch::read };
+                match read(name, &text, &self.options, &mut self.notices) {
                     Ok(series) => self.series.push(series),
                     Err(errors) => self.errors.extend(errors),
                 }

@@ -1,4 +1,4 @@
-//! `headroom import traffic`: requests a minute from tables, CloudWatch and access logs.
+//! `headroom import traffic`: requests a minute from tables, CloudWatch, Prometheus and access logs.
 
 use super::refuse;
 use crate::exit::Exit;
@@ -18,7 +18,8 @@ use units::parse_duration;
 ///
 /// FILE is a table (CSV; times with or without time zone, as Unix time, or none), a line of counts (94,56,187,... or a
 /// JSON array), the JSON of `aws cloudwatch get-metric-data` or `get-metric-statistics` (Sum of RequestCount; pages may
-/// be concatenated), an access log (AWS ALB, nginx, Apache), a capture of the gateway, or (with --format events) a log
+/// be concatenated), the JSON of Prometheus' /api/v1/query_range (rates a second, such as sum(rate(requests_total[1m]));
+/// counters are refused), an access log (AWS ALB, nginx, Apache), a capture of the gateway, or (with --format events) a log
 /// with one line and one time for each request. Several files are read together, as pages or days; they may be
 /// gzip-compressed. Gaps, duplicates, unordered rows, clock changes and unknown units are reported with their place in
 /// the file and how they were handled.
@@ -37,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", value_parser = parse_duration)]
     bin: Option<Duration>,
 
-    /// Format of the files: auto, table, counts, events, cloudwatch, alb, nginx, apache, capture
+    /// Format of the files: auto, table, counts, events, cloudwatch, prometheus, alb, nginx, apache, capture
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = format, help_heading = "Reading")]
     format: Format,
 
@@ -49,9 +50,14 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
     time: Option<String>,
 
-    /// Column of a table (its name, or its number from 1 if there are no names), or id or label of a CloudWatch result
+    /// Column of a table (its name, or its number from 1 if there are no names), id or label of a CloudWatch result, or
+    /// labels of a Prometheus series, such as 'job="web"'
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
     pick: Option<String>,
+
+    /// Add several Prometheus series (with --pick: those with these labels)
+    #[arg(long, help_heading = "Reading")]
+    sum: bool,
 
     /// Time zone of times without one, such as Europe/Berlin [default: UTC]
     #[arg(long, value_name = "ZONE", help_heading = "Reading")]
@@ -133,6 +139,7 @@ impl Args {
             start: self.start,
             time_zone: self.time_zone.clone(),
             pick: self.pick.clone(),
+            sum: self.sum,
             time: self.time.clone(),
             log_format: self.log_format.clone(),
             gaps: match self.gaps {
@@ -199,6 +206,10 @@ fn written(traffic: &Traffic, out: impl io::Write) -> io::Result<()> {
 const EXAMPLES: &str = "\
 Examples:
   headroom import traffic requests.json -o traffic.csv
+  curl -G http://prometheus:9090/api/v1/query_range \\
+      --data-urlencode 'query=sum(rate(http_requests_total[1m]))' \\
+      -d start=2026-03-01T00:00:00Z -d end=2026-03-02T00:00:00Z -d step=60 |
+      headroom import traffic - -o traffic.csv
   headroom import traffic 2026-03-0*.log.gz -o traffic.csv
   headroom import traffic app.log --format events --bin 1m -o traffic.csv
   headroom import traffic requests.csv --format events --time started_at \\

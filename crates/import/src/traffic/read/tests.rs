@@ -205,7 +205,7 @@ fn formats_have_names() {
     }
     assert_eq!(
         "tabel".parse::<TrafficFormat>().unwrap_err(),
-        "there is no traffic format `tabel`; there are table, counts, events, cloudwatch, alb, nginx, apache, capture"
+        "there is no traffic format `tabel`; there are table, counts, events, cloudwatch, prometheus, alb, nginx, apache, capture"
     );
 }
 
