@@ -374,3 +374,54 @@ fn what_was_scheduled_before_the_beginning_is_in_force() {
         assert_eq!(minutes, later, "{schedule}");
     }
 }
+
+/// A service with these keys.
+fn with(keys: &str) -> Result<sim::settings::Service, String> {
+    let text = format!(
+        "case: zones\ntraffic: {{ rate: 10/s }}\nwarm_up: 1h\nmeasured: 4h\nservices:\n  web:\n    \
+         endpoints: {{ page: {{ cpu: 5ms }} }}\n    server: {{}}\n    hosts: {{ h: {{ cores: 1 }} }}\n{keys}"
+    );
+    let case = parse("zones.yaml", &text, Path::new(""), Given::default());
+    case.map(|case| case.stages[0].system.services[0].clone()).map_err(|problems| problems.plain())
+}
+
+#[test]
+fn zones_are_read_with_their_failures() {
+    let found = with(
+        "    zones: 3\n    balancing: { cross_zone: false }\n    \
+         failures: [{ at: 1h, zone: b, lasts: 30m, noticed_after: 20s }, { at: 3h, zone: c }, { at: 2h, instances: 1 }]",
+    )
+    .unwrap();
+    assert_eq!(found.zones.names, ["a", "b", "c"]);
+    // A node in each zone, unless it is said.
+    assert!(!found.zones.across && found.balancing.nodes == 3);
+    let minutes = |span: Duration| span.as_secs() / 60;
+    let failures: Vec<_> =
+        found.zones.failures.iter().map(|one| (one.zone, minutes(one.at), minutes(one.lasts))).collect();
+    // After the warm-up; to the end of the run unless it is said.
+    assert_eq!(failures, [(1, 120, 30), (2, 240, 60)]);
+    assert_eq!((found.failures.len(), found.zones.failures[0].noticed_after.as_secs()), (1, 20));
+    let named = with("    zones: [east-1, east-2]\n    balancing: { nodes: 6 }").unwrap();
+    assert!(named.zones.across && named.zones.names == ["east-1", "east-2"] && named.balancing.nodes == 6);
+    let none = with("").unwrap();
+    assert_eq!((none.zones, none.balancing.nodes), (sim::settings::Zones::default(), 1));
+}
+
+#[test]
+fn what_is_wrong_with_zones_is_told_with_a_way_out() {
+    let told: Vec<String> = [
+        "    zones: 0",
+        "    zones: []",
+        "    zones: [a, b, a]",
+        "    balancing: { cross_zone: false }",
+        "    zones: 3\n    balancing: { cross_zone: false, nodes: 4 }",
+        "    zones: [east, west]\n    failures: [{ at: 1h, zone: wets }]",
+        "    failures: [{ at: 1h, zone: a }]",
+        "    zones: 2\n    failures: [{ at: 1h, zone: a, instances: 1 }]",
+        "    failures: [{ at: 1h }]",
+        "    failures: [{ at: 1h, instances: 1, lasts: 5m }]",
+    ]
+    .map(|keys| format!("{keys}\n{}", with(keys).unwrap_err()))
+    .into();
+    insta::assert_snapshot!(told.join("\n"));
+}

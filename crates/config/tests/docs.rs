@@ -46,7 +46,7 @@ fn completed(part: &str) -> String {
         [("endpoints", "{ page: { cpu: 10ms } }"), ("server", "{}"), ("hosts", "{ machine: { cores: 1 } }")];
     let service = missing(&usual, "    ");
     let of_a_service =
-        ["balancing", "start", "scaling", "deployments", "failures", "endpoints", "server", "hosts"];
+        ["balancing", "zones", "start", "scaling", "deployments", "failures", "endpoints", "server", "hosts"];
     if of_a_service.into_iter().any(says) {
         let part: String = part.lines().map(|line| format!("    {line}\n")).collect();
         return format!("{top}services:\n  web:\n{service}{part}");

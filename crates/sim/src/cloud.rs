@@ -21,6 +21,8 @@ pub(crate) mod testing;
 mod tests;
 #[cfg(test)]
 mod tests_of_policies;
+#[cfg(test)]
+mod tests_of_zones;
 
 pub use fleet::Counts;
 pub use limits::{Quota, Shortage};
@@ -156,8 +158,8 @@ pub(crate) fn policy_problems(service: &Service) -> Vec<String> {
 const ASSUMPTIONS: [Assumption; 4] = [
     Assumption {
         name: "which instances end",
-        text: "those that do not serve yet end first, then by the rule of the settings (oldest unless set); zones are \
-               not modelled",
+        text: "with zones, those of the zone with the most instances end first; of these, those that do not serve yet, \
+               then by the rule of the settings (oldest unless set)",
     },
     Assumption {
         name: "metrics of draining instances",

@@ -15,6 +15,7 @@ mod samples;
 #[cfg(test)]
 mod tests;
 mod validity;
+mod zones;
 
 use crate::settings::{AwsScaling, Policy, Service, System};
 use capacity::Capacity;
@@ -71,6 +72,8 @@ pub enum Rule {
     StuckDeployment,
     /// All instances together carry less than the peak.
     LowMaximum,
+    /// At the peak, the instances of the other zones cannot carry the loss of one.
+    ZoneLoss,
     /// At the peak, a target asks for more than the maximum.
     PinnedAtMaximum,
     /// A target or threshold of processor use that instances cannot reach.
@@ -102,6 +105,7 @@ impl Rule {
             Rule::MissingData => "missing-data",
             Rule::StuckDeployment => "stuck-deployment",
             Rule::LowMaximum => "low-maximum",
+            Rule::ZoneLoss => "zone-loss",
             Rule::PinnedAtMaximum => "pinned-at-maximum",
             Rule::UnreachableTarget => "unreachable-target",
             Rule::LimitBelowRequest => "limit-below-request",
@@ -138,6 +142,7 @@ pub fn lint(system: &System) -> Vec<Finding> {
         metrics::check_pods(&subject, &mut findings);
         pods::check(&subject, &mut findings);
         capacity::check(&subject, &mut findings);
+        zones::check(&subject, &mut findings);
     }
     ceilings::check(system, &mut findings);
     findings

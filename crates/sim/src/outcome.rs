@@ -8,6 +8,7 @@ mod row;
 mod scores;
 mod seen;
 mod totals;
+mod zones;
 
 pub use clock::Clock;
 pub use control::scaling::controller::Decision;
@@ -19,6 +20,7 @@ pub use scores::Scores;
 pub use seen::Seen;
 pub(crate) use totals::Whole;
 pub use totals::{Averaged, FLAP_WINDOW, Totals};
+pub use zones::ZoneTotals;
 
 use control::assumption::Assumption;
 use std::time::Duration;
@@ -41,6 +43,8 @@ pub struct Outcome {
 pub struct ServiceOutcome {
     /// Its name.
     pub name: String,
+    /// Running instances in each zone; empty without zones.
+    pub zones: Vec<ZoneTotals>,
     /// The minutes of the measured span, in order.
     pub rows: Vec<Row>,
     /// The metrics that the autoscaler used, minute by minute.

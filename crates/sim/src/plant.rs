@@ -15,6 +15,9 @@ pub trait Plant {
     /// requests.
     fn launch(&mut self, service: ServiceId, host: usize) -> InstanceId;
 
+    /// Puts a new instance into a zone of its service, before it serves. Without this call it is in the first.
+    fn put(&mut self, _instance: InstanceId, _zone: u16) {}
+
     /// The boot is over: it gets requests from now on.
     fn serve(&mut self, instance: InstanceId);
 

@@ -215,6 +215,10 @@ impl Plant for Requests {
         InstanceId(self.add_instance(service.0, host))
     }
 
+    fn put(&mut self, instance: InstanceId, zone: u16) {
+        self.instances[instance.0 as usize].zone = zone;
+    }
+
     fn serve(&mut self, instance: InstanceId) {
         self.begin_to_serve(instance.0);
     }

@@ -12,6 +12,7 @@ mod scaling;
 mod server;
 mod service;
 mod traffic;
+mod zones;
 
 pub use admission::{Admission, Bound, ConcurrencyLimit, Gated, Keyed, Limits, RateLimit, RequestPriority};
 pub use check::Problem;
@@ -30,6 +31,7 @@ pub use service::{
     ServiceId, Step,
 };
 pub use traffic::{Arrivals, Noise, Traffic};
+pub use zones::{ZoneFailure, Zones};
 
 use std::time::Duration;
 

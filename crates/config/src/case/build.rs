@@ -14,6 +14,7 @@ mod server;
 mod service;
 mod shape;
 mod traffic;
+mod zones;
 
 use super::calendar::Calendar;
 use super::file::{CaseTable, PoolTable, QuotasTable};

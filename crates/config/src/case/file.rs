@@ -1,6 +1,6 @@
 //! The tables of a case file. Their descriptions are used in the JSON Schema.
 
-use super::words::{Begins, GoalText, LockTime, Number, Seed, Times, Zone};
+use super::words::{Begins, GoalText, LockTime, Number, Seed, Times, Zone, ZoneNames};
 use crate::file::{FileConcurrency, FilePolicy, FilePriority, FileRateClass, FileServiceLevel};
 use fields::{At, Count, Frequency, Names, Needed, Share, Size, Span, Switch, Text, tables};
 
@@ -170,6 +170,8 @@ tables! {
         server: Needed<At<ServerTable>>,
         /// The hosts of instances, by name. The n-th instance gets the n-th host, cyclically.
         hosts: Needed<At<Names<At<HostTable>>>>,
+        /// Availability zones of the instances: a number (`3`: a, b and c) or names. Default: not modelled.
+        zones: Option<At<ZoneNames>>,
         /// Limits before the balancer. Default: none.
         admission: Option<At<AdmissionTable>>,
         /// How requests are distributed over instances.
@@ -343,6 +345,9 @@ tables! {
         slow_start: Option<At<Span>>,
         /// Network time, there and back together. Default: 0.
         network: Option<At<Span>>,
+        /// With `zones`: whether a balancer node sends to the instances of all zones (cross-zone load balancing), or only
+        /// to those of its own zone; each node gets an equal share of the requests. Default: true.
+        cross_zone: Option<At<Switch>>,
     }
 
     /// The cost of a connection.
@@ -395,12 +400,16 @@ tables! {
         most: Option<At<Number>>,
     }
 
-    /// Instances that fail.
+    /// Instances that fail: a number of them, or all of a zone.
     FailureTable {
         /// When, after the beginning of the measured time.
         at: At<Span>,
         /// How many.
-        instances: At<Count>,
+        instances: Option<At<Count>>,
+        /// The zone that is lost with all of its instances.
+        zone: Option<At<Text>>,
+        /// How long nothing is launched in the zone. Default: to the end of the run.
+        lasts: Option<At<Span>>,
         /// How long the balancer continues to send to them. Default: 0.
         noticed_after: Option<At<Span>>,
     }

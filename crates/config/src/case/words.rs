@@ -182,6 +182,51 @@ impl Scalar for Zone {
     }
 }
 
+/// Names of availability zones: a number of them, or a list.
+#[derive(Debug, Clone)]
+pub(crate) struct ZoneNames(pub(crate) Vec<String>);
+
+impl Read for ZoneNames {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+        let Kind::List(items) = &node.kind else { return fields::read_scalar(node, path, report) };
+        let names: Vec<String> =
+            Vec::<At<fields::Text>>::read(node, path, report)?.into_iter().map(|at| at.value.0).collect();
+        let twice = (1..names.len()).find(|place| names[..*place].contains(&names[*place]));
+        let problem = match (names.len(), twice) {
+            (0, _) => "no zone".to_owned(),
+            (found, _) if found > ZONES_MAX => format!("{found} zones"),
+            (_, Some(place)) => format!("two zones are called `{}`", names[place]),
+            _ => return Some(ZoneNames(names)),
+        };
+        let place = fields::place(items.get(twice.unwrap_or(usize::MAX)).unwrap_or(node), path);
+        report.wrong(&place, problem, "this list", format!("write {}", Self::EXPECTED));
+        None
+    }
+}
+
+impl JsonSchema for ZoneNames {
+    fn schema_name() -> Cow<'static, str> {
+        "ZoneNames".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "integer", "minimum": 1, "maximum": ZONES_MAX },
+            { "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": ZONES_MAX, "uniqueItems": true }
+        ] })
+    }
+}
+
+impl Scalar for ZoneNames {
+    const EXPECTED: &'static str = "from 1 to 26 zones, such as `3` or `[us-east-1a, us-east-1b]`";
+    fn parse(text: &str) -> Option<Self> {
+        let count = text.parse().ok().filter(|count| (1..=ZONES_MAX).contains(count))?;
+        Some(ZoneNames(('a'..='z').take(count).map(String::from).collect()))
+    }
+}
+
+/// As many as there are letters.
+const ZONES_MAX: usize = 26;
+
 /// How long a thread keeps its runtime's lock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LockTime(pub(crate) Duration);

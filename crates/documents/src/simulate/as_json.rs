@@ -5,7 +5,7 @@ use super::versus::Compared;
 use super::{Calibrated, Judged, Simulation, Stage, Verdict, Versus};
 use serde::Serialize;
 use serde_json::Value as Json;
-use sim::outcome::{Averaged, Quantiles, ServiceOutcome, Totals};
+use sim::outcome::{Averaged, Quantiles, ServiceOutcome, Totals, ZoneTotals};
 use sim::{Fidelity, Outcome};
 use std::collections::BTreeMap;
 
@@ -96,6 +96,17 @@ struct Service<'a> {
     /// Null where they were not asked for.
     decisions: Option<Vec<Decision<'a>>>,
     happenings: Option<Vec<Happening>>,
+    /// Empty without zones.
+    zones: Vec<Zone<'a>>,
+}
+
+/// Running instances in a zone at the ends of minutes.
+#[derive(Debug, Serialize)]
+struct Zone<'a> {
+    name: &'a str,
+    lowest: u32,
+    mean: f64,
+    highest: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -242,11 +253,18 @@ impl<'a> StageRuns<'a> {
     }
 }
 
+impl<'a> Zone<'a> {
+    fn of(zone: &'a ZoneTotals) -> Self {
+        Zone { name: &zone.name, lowest: zone.lowest, mean: zone.mean, highest: zone.highest }
+    }
+}
+
 impl<'a> Service<'a> {
     fn of(stage: &Stage, service: &'a ServiceOutcome, decisions: bool) -> Self {
         let totals = &service.totals;
         Service {
             name: &service.name,
+            zones: service.zones.iter().map(Zone::of).collect(),
             instances: Instances { lowest: totals.lowest, mean: totals.mean, highest: totals.highest },
             cpu: Cpu { average: totals.cpu_average, maximum: totals.cpu_maximum, busy: totals.busy },
             requests: Requests::of(totals),

@@ -6,6 +6,7 @@
 
 mod meters;
 mod rolling;
+mod zones;
 
 use super::instance::{Instance, Meter, Phase};
 use super::limits::{LaunchRate, Room, Shortage};
@@ -13,6 +14,7 @@ use super::queue::{Due, Launch, Queue};
 use crate::outcome::{Happening, Log};
 use crate::plant::Plant;
 use crate::settings::{Ends, Service, ServiceId};
+use std::cmp::Reverse;
 use std::time::Duration;
 use units::Timestamp;
 
@@ -48,6 +50,8 @@ pub(crate) struct Fleet<'a> {
     /// When the next launch is planned, if the launch rate delayed it.
     launch_at: Option<Timestamp>,
     shortage: Option<Shortage>,
+    /// For each zone, how many of its failures last.
+    lost: Vec<u32>,
     /// Launches that were refused and are still missing.
     missing: u32,
     /// Launches refused by a quota since the last reading; repeated attempts count once.
@@ -92,6 +96,7 @@ impl<'a> Fleet<'a> {
             rate: LaunchRate::new(&settings.start),
             launch_at: None,
             shortage: None,
+            lost: vec![0; settings.zones.names.len()],
             missing: 0,
             refused: 0,
         };
@@ -101,6 +106,7 @@ impl<'a> Fleet<'a> {
             }
             if let Some(instance) = fleet.instances.last_mut() {
                 let plant = world.plant.launch(id, instance.host);
+                world.plant.put(plant, instance.zone);
                 world.plant.serve(plant);
                 world.plant.set_cores(plant, instance.cores);
                 instance.plant = Some(plant);
@@ -114,6 +120,10 @@ impl<'a> Fleet<'a> {
         }
         for (place, failure) in settings.failures.iter().enumerate() {
             world.queue.plan(time(failure.at), id.0, Due::Fail(place));
+        }
+        for (place, failure) in settings.zones.failures.iter().enumerate() {
+            world.queue.plan(time(failure.at), id.0, Due::LoseZone(place));
+            world.queue.plan(time(failure.at + failure.lasts), id.0, Due::ZoneBack(place));
         }
         fleet
     }
@@ -161,6 +171,8 @@ impl<'a> Fleet<'a> {
             Due::Serve(launch) => self.serve(launch, world),
             Due::Drained(launch) => self.drained(launch, world),
             Due::Fail(place) => self.fail(place, rng, world),
+            Due::LoseZone(place) => self.lose_zone(place, world),
+            Due::ZoneBack(place) => self.zone_back(place, world),
             Due::Noticed(launch) => self.noticed(launch, world),
             Due::Deploy(_) => self.deploy(world),
             Due::Launch => {
@@ -178,6 +190,7 @@ impl<'a> Fleet<'a> {
         let Some(place) = self.place(launch) else { return };
         let instance = &mut self.instances[place];
         let plant = world.plant.launch(self.id, instance.host);
+        world.plant.put(plant, instance.zone);
         world.plant.set_cores(plant, instance.cores);
         instance.plant = Some(plant);
         instance.phase = Phase::Booting;
@@ -215,15 +228,21 @@ impl<'a> Fleet<'a> {
             (0..self.instances.len()).filter(|at| self.instances[*at].phase == Phase::Serving).collect();
         let failing = serving.len().min(failure.instances as usize);
         for _ in 0..failing {
-            let instance = &mut self.instances[serving.swap_remove(rng.below(serving.len()))];
-            if let Some(plant) = instance.plant {
-                world.plant.fail(plant);
-            }
-            instance.phase = Phase::Failed;
-            instance.ready_since = None;
-            world.queue.plan(world.now + failure.noticed_after, self.id.0, Due::Noticed(instance.launch));
+            let instance = serving.swap_remove(rng.below(serving.len()));
+            self.break_one(instance, failure.noticed_after, world);
         }
         self.happenings.note(world.now, Happening::Failed { instances: failing as u32 });
+    }
+
+    /// An instance that serves fails; health checks notice it after a time.
+    fn break_one<P: Plant>(&mut self, place: usize, noticed_after: Duration, world: &mut World<P>) {
+        let instance = &mut self.instances[place];
+        if let Some(plant) = instance.plant {
+            world.plant.fail(plant);
+        }
+        instance.phase = Phase::Failed;
+        instance.ready_since = None;
+        world.queue.plan(world.now + noticed_after, self.id.0, Due::Noticed(instance.launch));
     }
 
     fn noticed<P: Plant>(&mut self, launch: Launch, world: &mut World<P>) {
@@ -282,6 +301,7 @@ impl<'a> Fleet<'a> {
     fn launch_one<P: Plant>(&mut self, world: &mut World<P>) -> bool {
         let host = (self.launched % self.settings.hosts.len().max(1) as u64) as usize;
         let Some(kind) = self.settings.hosts.get(host) else { return false };
+        let Some(zone) = self.zone_for_launch() else { return false };
         if let Err(shortage) = world.room.take(kind) {
             let missing = self.desired.saturating_sub(self.live(|_| true)).max(1);
             if self.shortage.map(|before| (before.of, before.most)) != Some((shortage.of, shortage.most)) {
@@ -293,12 +313,15 @@ impl<'a> Fleet<'a> {
             return false;
         }
         self.shortage = None;
-        self.instances.push(Instance::new(self.launched, host, kind, self.version, world.now));
+        let mut instance = Instance::new(self.launched, host, kind, self.version, world.now);
+        instance.zone = zone;
+        self.instances.push(instance);
         self.launched += 1;
         true
     }
 
-    /// Ends this many of the instances: first those that do not run yet, then by the service's rule.
+    /// Ends this many of the instances: first those that do not run yet, then by the service's rule. With zones,
+    /// instances of the zone with the most come first.
     fn end_some<P: Plant>(&mut self, count: u32, which: impl Fn(&Instance) -> bool, world: &mut World<P>) {
         for _ in 0..count {
             let candidates = self.instances.iter().enumerate().filter(|(_, one)| one.is_live() && which(one));
@@ -307,9 +330,14 @@ impl<'a> Fleet<'a> {
                 Phase::Booting => 1,
                 _ => 2_u8,
             };
+            // Of the zone with the most instances.
+            let others = self.by_zone(Instance::is_live);
+            let crowd = |one: &Instance| Reverse(others.get(usize::from(one.zone)).copied().unwrap_or(0));
             let chosen = match self.settings.scaling.ends {
-                Ends::Oldest => candidates.min_by_key(|(_, one)| (rank(one), one.launch)),
-                Ends::Newest => candidates.min_by_key(|(_, one)| (rank(one), u64::MAX - one.launch)),
+                Ends::Oldest => candidates.min_by_key(|(_, one)| (crowd(one), rank(one), one.launch)),
+                Ends::Newest => {
+                    candidates.min_by_key(|(_, one)| (crowd(one), rank(one), u64::MAX - one.launch))
+                }
             };
             let Some((place, _)) = chosen else { return };
             self.retire(place, world);

@@ -28,6 +28,8 @@ pub(crate) struct Instance {
     pub(crate) phase: Phase,
     /// Index of its kind in the service's hosts.
     pub(crate) host: usize,
+    /// Index of its zone; 0 without zones.
+    pub(crate) zone: u16,
     /// The number of deployments that began before it was launched.
     pub(crate) version: u32,
     /// None until its processes start.
@@ -95,6 +97,7 @@ impl Instance {
             launch,
             phase: Phase::Provisioning,
             host,
+            zone: 0,
             version,
             plant: None,
             cores: left * credits.as_ref().map_or(cores, Balance::cores),

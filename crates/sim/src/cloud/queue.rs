@@ -20,6 +20,10 @@ pub(crate) enum Due {
     Fail(usize),
     /// Health checks detected its failure.
     Noticed(Launch),
+    /// A zone is lost: the index in the settings.
+    LoseZone(usize),
+    /// A lost zone is back: the index in the settings.
+    ZoneBack(usize),
     /// A deployment begins: the index in the settings.
     Deploy(usize),
     /// The launch rate allows the next.

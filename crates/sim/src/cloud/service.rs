@@ -6,7 +6,7 @@ use super::instance::{Instance, Meter};
 use super::observed::{Observed, requests};
 use crate::credits::Balance;
 use crate::outcome::{
-    Decision, FLAP_WINDOW, Happening, Log, Quantiles, Row, Seen, ServiceOutcome, Totals, Whole,
+    Decision, FLAP_WINDOW, Happening, Log, Quantiles, Row, Seen, ServiceOutcome, Totals, Whole, ZoneTotals,
 };
 use crate::plant::{Plant, Window, add_reasons};
 use crate::settings::{Goal, Service, ServiceId};
@@ -188,6 +188,7 @@ impl<'a> Governed<'a> {
         Row {
             at: now,
             counts: self.fleet.counts(),
+            zones: self.fleet.by_zone(Instance::is_running),
             max: self.controller.max().or_else(|| Some(self.fleet.settings.scaling.policy.bounds()?.1)),
             cpu_average: published.average(),
             cpu_maximum: published.maximum(),
@@ -237,6 +238,7 @@ impl<'a> Governed<'a> {
             refused.chain(crate::outcome::remarks(&self.rows, self.decisions.notes(), &totals)).collect();
         ServiceOutcome {
             name: self.fleet.settings.name.clone(),
+            zones: ZoneTotals::of(&self.fleet.settings.zones.names, &self.rows),
             remarks,
             rows: self.rows,
             seen: self.seen,

@@ -132,7 +132,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// How many instances each target asks for at a rate.
-fn targets(subject: &Subject<'_>, capacity: &Capacity, rate: f64) -> Vec<(String, f64)> {
+pub(super) fn targets(subject: &Subject<'_>, capacity: &Capacity, rate: f64) -> Vec<(String, f64)> {
     let per_request = capacity.used / capacity.rate;
     match &subject.service.scaling.policy {
         Scaled::Hpa(hpa) => hpa

@@ -478,3 +478,32 @@ fn traps_of_pods_are_told_with_their_numbers() {
     assert!(findings[0].why.contains("11 pods have 120 % of the utilization that 10 had"), "{}", findings[0]);
     assert!(findings[0].remedy.contains("stabilizationWindowSeconds` to 240"), "{}", findings[0]);
 }
+
+#[test]
+fn a_zone_whose_loss_the_others_cannot_carry_is_found() {
+    let of = |zones: usize, percent: u32, min: u32, max: u32| {
+        hpa_linted(percent, |service, scaling| {
+            service.zones.names = (0..zones).map(|zone| format!("zone-{zone}")).collect();
+            scaling.request = None;
+            service.instances = InstanceCount::new(min);
+            (scaling.hpa.min, scaling.hpa.max) = (InstanceCount::new(min), InstanceCount::new(max));
+        })
+    };
+    // 200 requests/s at the peak, 100 for each instance. At 50 %, four run, and two are left of two zones.
+    assert_eq!(of(2, 50, 2, 20), []);
+    // At 60 %, four run too; at 80 %, three, of which one is left of two zones and two of three.
+    assert_eq!(of(3, 80, 2, 20), []);
+    let findings = of(2, 80, 2, 20);
+    assert_eq!(rules(&findings), [Rule::ZoneLoss]);
+    let why = &findings[0].why;
+    assert!(why.contains("3 instances run in 2 zones; without one zone, 1 are left"), "{why}");
+    assert!(why.contains("at most 100/s") && why.contains("50 % of the requests"), "{why}");
+    // Provisioned in 45 s, booted in 40 s.
+    assert!(why.contains("at least 85.0 s"), "{why}");
+    assert!(findings[0].remedy.contains("run 4 instances or more"), "{}", findings[0]);
+    // The minimum keeps four; a maximum of three does not allow them; without zones nothing is said.
+    assert_eq!(of(2, 80, 4, 20), []);
+    assert!(of(2, 80, 2, 3)[0].remedy.contains("`max: 4`"));
+    assert_eq!(of(0, 80, 2, 20), []);
+    assert_eq!(rules(&of(1, 50, 2, 20)), [Rule::ZoneLoss]);
+}

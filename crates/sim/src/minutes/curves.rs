@@ -136,6 +136,10 @@ impl Curves {
         threads: usize,
         plant: impl Fn(&System) -> P + Sync,
     ) -> Option<Curves> {
+        // What a zone carries depends on its own number of instances, which is not recorded.
+        if system.services.iter().any(|service| service.zones.are_separate()) {
+            return None;
+        }
         let system = &smaller(system);
         let rungs = ladder.rungs.max(2);
         let (loads, most) = match &system.traffic {

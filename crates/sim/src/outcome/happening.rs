@@ -4,7 +4,7 @@ use crate::cloud::Shortage;
 use std::fmt;
 
 /// An event of a service's instances.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Happening {
     /// Instances could not be launched. Recorded once; they are launched when there is capacity again.
     Unfulfilled {
@@ -33,6 +33,18 @@ pub enum Happening {
         /// How many.
         instances: u32,
     },
+    /// A zone was lost.
+    ZoneLost {
+        /// Its name.
+        zone: String,
+        /// How many instances failed.
+        instances: u32,
+    },
+    /// A lost zone is back; instances are launched there again.
+    ZoneBack {
+        /// Its name.
+        zone: String,
+    },
     /// The instances' credits are spent: they are limited to about their baseline.
     HeldAtBaseline {
         /// How many.
@@ -58,6 +70,10 @@ impl fmt::Display for Happening {
                  `least_healthy` or raise `most`"
             ),
             Happening::Failed { instances } => write!(f, "{instances} failed"),
+            Happening::ZoneLost { zone, instances } => {
+                write!(f, "zone {zone} lost: {instances} instances failed")
+            }
+            Happening::ZoneBack { zone } => write!(f, "zone {zone} is back"),
             Happening::HeldAtBaseline { instances } => {
                 write!(f, "credits spent: {instances} held near the baseline")
             }

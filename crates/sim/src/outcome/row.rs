@@ -37,6 +37,8 @@ pub struct Row {
     pub at: Timestamp,
     /// Instances at its end.
     pub counts: Counts,
+    /// Running instances in each zone at its end; empty without zones.
+    pub zones: Vec<u32>,
     /// The highest number of instances that scaling allowed in it; none without scaling.
     pub max: Option<u32>,
     /// Processor use of the running instances as published by the cloud, 0 to 1: the mean over instances.
@@ -108,6 +110,7 @@ pub(crate) mod testing {
         Row {
             at: Timestamp::ZERO,
             counts: Counts { desired: serving, running: serving, serving, ..Counts::default() },
+            zones: Vec::new(),
             max: None,
             cpu_average: Some(0.5),
             cpu_maximum: Some(0.5),

@@ -1,6 +1,6 @@
 //! The balancer nodes of a service: each has its own pointer and counts, as the nodes of a real balancer.
 
-use crate::settings::{Algorithm, Balancing};
+use crate::settings::{Algorithm, Balancing, Zones};
 use control::balance::{
     Available, Balancer, InstanceId, LeastOutstanding, Outcome, PeakEwma, RoundRobin, SlowStart, Weight,
     WeightedRoundRobin,
@@ -16,6 +16,8 @@ pub(super) struct Balancers {
     slow_start: Option<SlowStart>,
     /// The first instances have their whole share at once.
     began: bool,
+    /// The number of zones, if a node sends only to its own: the n-th node is in the n-th zone, cyclically.
+    zones: Option<u16>,
 }
 
 #[derive(Debug, Clone)]
@@ -44,7 +46,7 @@ macro_rules! on {
 }
 
 impl Balancers {
-    pub(super) fn new(balancing: &Balancing) -> Self {
+    pub(super) fn new(balancing: &Balancing, zones: &Zones) -> Self {
         let n = balancing.nodes.max(1) as usize;
         // Cloud balancers start at about zero and rise linearly.
         let slow_start = balancing
@@ -63,10 +65,17 @@ impl Balancers {
             (Algorithm::LeastOutstanding, true) => Nodes::SlowLeast(vec![around(LeastOutstanding::new()); n]),
             (Algorithm::PeakEwma, true) => Nodes::SlowEwma(vec![around(PeakEwma::default()); n]),
         };
-        Balancers { nodes, slow_start, began: false }
+        let zones = zones.are_separate().then(|| zones.names.len().min(usize::from(u16::MAX)) as u16);
+        Balancers { nodes, slow_start, began: false, zones }
     }
 
-    pub(super) fn add(&mut self, now: u64, id: u32, weight: Weight) {
+    /// The number of zones, if a node sends only to its own.
+    pub(super) fn zones(&self) -> Option<u16> {
+        self.zones
+    }
+
+    /// An instance gets requests from all nodes, or from those of its zone.
+    pub(super) fn add(&mut self, now: u64, id: u32, weight: Weight, zone: u16) {
         if now > 0 && !std::mem::replace(&mut self.began, true) {
             let at = Timestamp::from_nanos(now);
             match &mut self.nodes {
@@ -77,15 +86,13 @@ impl Balancers {
             }
         }
         let at = Timestamp::from_nanos(now);
+        let (id, zones) = (InstanceId(id), self.zones);
+        let here = |node: usize| zones.is_none_or(|zones| node % usize::from(zones) == usize::from(zone));
         match &mut self.nodes {
-            Nodes::SlowWeighted(nodes) => {
-                nodes.iter_mut().for_each(|node| node.add(at, InstanceId(id), weight))
-            }
-            Nodes::SlowLeast(nodes) => nodes.iter_mut().for_each(|node| node.add(at, InstanceId(id), weight)),
-            Nodes::SlowEwma(nodes) => nodes.iter_mut().for_each(|node| node.add(at, InstanceId(id), weight)),
-            nodes => {
-                on!(nodes, nodes => nodes.iter_mut().for_each(|node| node.added(InstanceId(id), weight)))
-            }
+            Nodes::SlowWeighted(nodes) => each(nodes, here, |node| node.add(at, id, weight)),
+            Nodes::SlowLeast(nodes) => each(nodes, here, |node| node.add(at, id, weight)),
+            Nodes::SlowEwma(nodes) => each(nodes, here, |node| node.add(at, id, weight)),
+            nodes => on!(nodes, nodes => each(nodes, here, |node| node.added(id, weight))),
         }
     }
 
@@ -128,6 +135,11 @@ impl Balancers {
         let now = Timestamp::from_nanos(now);
         on!(&mut self.nodes, nodes => nodes[node as usize].answered(now, InstanceId(id), outcome));
     }
+}
+
+/// Runs for each of the nodes that `here` selects by their number.
+fn each<B>(nodes: &mut [B], here: impl Fn(usize) -> bool, run: impl FnMut(&mut B)) {
+    nodes.iter_mut().enumerate().filter(|(number, _)| here(*number)).map(|(_, node)| node).for_each(run);
 }
 
 fn around<B: Balancer>(inner: B) -> Available<B> {

@@ -19,6 +19,8 @@ impl Requests {
         let fresh = |processes, pools| Instance {
             service,
             host: host as u16,
+            zone: 0,
+            registered: false,
             state: State::Booting,
             processor,
             processes,
@@ -52,6 +54,7 @@ impl Requests {
     pub(super) fn begin_to_serve(&mut self, slot: u32) {
         self.count_other_use(slot);
         let instance = &mut self.instances[slot as usize];
+        let instance_service = instance.service;
         let service = &mut self.services[instance.service as usize];
         instance.state = State::Serving;
         // The first instances are not new.
@@ -59,7 +62,34 @@ impl Requests {
         instance.warm_from = warms.then_some(self.now);
         let host = &service.hosts[instance.host as usize];
         let weight = weight(service.algorithm, host.speed, host.cores);
-        service.balancers.add(self.now, slot, weight);
+        service.balancers.add(self.now, slot, weight, instance.zone);
+        instance.registered = true;
+        self.open_nodes(instance_service);
+    }
+
+    /// An instance leaves the balancer nodes.
+    fn deregister(&mut self, slot: u32) {
+        let instance = &mut self.instances[slot as usize];
+        let number = instance.service;
+        instance.registered = false;
+        self.services[number as usize].balancers.remove(slot);
+        self.open_nodes(number);
+    }
+
+    /// With zones of their own, nodes without instances get no requests.
+    fn open_nodes(&mut self, number: u16) {
+        let service = &mut self.services[number as usize];
+        let Some(zones) = service.balancers.zones() else { return };
+        let inside = |node: &u16| {
+            self.instances
+                .iter()
+                .any(|one| one.registered && one.service == number && one.zone == node % zones)
+        };
+        service.open.clear();
+        service.open.extend((0..service.nodes).filter(inside));
+        if service.open.is_empty() {
+            service.open.extend(0..service.nodes);
+        }
     }
 
     pub(super) fn stop_sending(&mut self, slot: u32) {
@@ -68,7 +98,7 @@ impl Requests {
         if instance.state != State::Failed {
             instance.state = State::Draining;
         }
-        self.services[instance.service as usize].balancers.remove(slot);
+        self.deregister(slot);
     }
 
     /// The requests of an instance fail.
@@ -81,7 +111,7 @@ impl Requests {
 
     pub(super) fn remove_instance(&mut self, slot: u32) {
         let service = self.instances[slot as usize].service;
-        self.services[service as usize].balancers.remove(slot);
+        self.deregister(slot);
         self.instances[slot as usize].state = State::Failed;
         self.lose_all(slot, true);
         self.instances[slot as usize].state = State::Free;

@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 pub(super) struct Instance {
     pub(super) service: u16,
     pub(super) host: u16,
+    pub(super) zone: u16,
+    /// Whether balancer nodes send to it.
+    pub(super) registered: bool,
     pub(super) state: State,
     pub(super) processor: Processor,
     /// The first of its processes; their number is the service's.

@@ -83,7 +83,7 @@ impl Requests {
             retries.budget.request(Timestamp::from_nanos(now));
         }
         visit.op = service.endpoints[visit.endpoint as usize];
-        visit.node = visit.rng.below(service.nodes as usize) as u16;
+        visit.node = service.open[visit.rng.below(service.open.len())];
         let (node, number, failed) = (visit.node, visit.service, visit.instance);
         let picked = match visit.attempt {
             0 => service.balancers.send(node, now, &mut self.balance),

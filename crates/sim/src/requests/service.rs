@@ -32,6 +32,8 @@ pub(super) struct ServiceState {
 
     pub(super) algorithm: Algorithm,
     pub(super) nodes: u16,
+    /// The nodes that get requests; at least one.
+    pub(super) open: Vec<u16>,
     pub(super) link: Link,
     /// Whether the process that accepted a connection matters.
     pub(super) affinity: bool,
@@ -122,6 +124,7 @@ impl ServiceState {
             sum += endpoint.share.max(0.0);
             sum
         });
+        let nodes = balancing.nodes.clamp(1, u32::from(u16::MAX)) as u16;
         ServiceState {
             shares: shares.collect(),
             endpoints: program.add(system, number, service),
@@ -139,7 +142,8 @@ impl ServiceState {
                 bound: front.bound,
             }),
             algorithm: balancing.algorithm,
-            nodes: balancing.nodes.clamp(1, u32::from(u16::MAX)) as u16,
+            nodes,
+            open: (0..nodes).collect(),
             link,
             // Front workers keep the balancer's connections.
             affinity: kept && server.front.is_none(),
@@ -150,7 +154,7 @@ impl ServiceState {
             retries: balancing.retries.as_ref().and_then(budget),
             instance_limit: balancing.instance_limit.unwrap_or(u32::MAX),
             admission: AdmissionControl::new(&service.admission),
-            balancers: Balancers::new(balancing),
+            balancers: Balancers::new(balancing, &service.zones),
             patience: List::default(),
             patience_armed: false,
             lingering: List::default(),

@@ -5,3 +5,4 @@ mod instances;
 mod laws;
 mod limits;
 mod world;
+mod zones;

@@ -1,6 +1,6 @@
 //! Services: the steps of a request, and balancing.
 
-use super::{Admission, Deployment, Distribution, Failure, Host, Price, Scaling, Server, Start};
+use super::{Admission, Deployment, Distribution, Failure, Host, Price, Scaling, Server, Start, Zones};
 use std::time::Duration;
 use units::InstanceCount;
 
@@ -37,6 +37,8 @@ pub struct Service {
     pub deployments: Vec<Deployment>,
     /// Instances that fail during the run.
     pub failures: Vec<Failure>,
+    /// The zones of its instances.
+    pub zones: Zones,
     /// How it is scaled and judged.
     pub scaling: Scaling,
 }
@@ -57,6 +59,7 @@ impl Service {
             prices: Vec::new(),
             deployments: Vec::new(),
             failures: Vec::new(),
+            zones: Zones::default(),
             scaling: Scaling::default(),
         }
     }

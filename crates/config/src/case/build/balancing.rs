@@ -2,15 +2,13 @@
 
 use super::Builder;
 use super::service::share_of;
-use crate::case::file::{
-    BalancingTable, ConnectionTable, DeploymentTable, FailureTable, RetriesTable, StartTable,
-};
-use fields::{At, Span, between, word};
-use sim::settings::{Algorithm, Balancing, Connections, Deployment, Failure, Retries, Reuse, Start};
+use crate::case::file::{BalancingTable, ConnectionTable, DeploymentTable, RetriesTable, StartTable};
+use fields::{At, Span, word};
+use sim::settings::{Algorithm, Balancing, Connections, Deployment, Retries, Reuse, Start, Zones};
 use std::time::Duration;
 
 impl Builder<'_> {
-    pub(super) fn balancing(&mut self, table: &BalancingTable) -> Balancing {
+    pub(super) fn balancing(&mut self, table: &BalancingTable, zones: &Zones) -> Balancing {
         let algorithms = [
             ("round-robin", Algorithm::RoundRobin),
             ("weighted-round-robin", Algorithm::WeightedRoundRobin),
@@ -44,10 +42,9 @@ impl Builder<'_> {
                 }
             }
         };
-        let nodes = table.nodes.as_ref();
         Balancing {
             algorithm: word(table.algorithm.as_ref(), &algorithms, self.report),
-            nodes: nodes.map_or(1, |at| between(at, 1, NODES_MAX, "6 is usual for a cloud", self.report)),
+            nodes: self.nodes(table, zones),
             connections,
             timeout: table.timeout.as_ref().map(|at| at.value.0),
             retries: table.retries.as_ref().map(|at| {
@@ -99,19 +96,9 @@ impl Builder<'_> {
             most: most_found,
         }
     }
-
-    pub(super) fn failure(&mut self, table: &FailureTable) -> Failure {
-        let FailureTable { at, instances, noticed_after } = table;
-        Failure {
-            at: self.warm_up + self.span(Some(at), Duration::ZERO),
-            instances: instances.value.0,
-            noticed_after: self.span(noticed_after.as_ref(), Duration::ZERO),
-        }
-    }
 }
 
 /// An ALB's default towards clients; towards targets it is not published.
 const IDLE: Duration = Duration::from_secs(60);
 /// The default of a target group's deregistration delay.
 const DRAIN: Duration = Duration::from_secs(300);
-const NODES_MAX: u32 = 1024;

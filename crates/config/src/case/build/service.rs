@@ -36,9 +36,12 @@ impl Builder<'_> {
             instance_limit: None,
             slow_start: None,
             network: None,
+            cross_zone: None,
         };
         let admission = self.admission(table.admission.as_ref());
-        let balancing = self.balancing(table.balancing.as_ref().map_or(&no_balancing, |at| &at.value));
+        let zones = self.zones(table);
+        let balancing =
+            self.balancing(table.balancing.as_ref().map_or(&no_balancing, |at| &at.value), &zones);
         if let (Some(At { value: server, .. }), Connections::PerCall { .. }) =
             (table.server.0.as_ref(), &balancing.connections)
             && let Some(accept) = server.accept.as_ref().filter(|at| at.value.0 == "kept")
@@ -49,7 +52,7 @@ impl Builder<'_> {
         }
         let start = self.start(table.start.as_ref().map(|at| &at.value));
         let deployments = table.deployments.iter().flatten().map(|at| self.deployment(&at.value)).collect();
-        let failures = table.failures.iter().flatten().map(|at| self.failure(&at.value)).collect();
+        let failures = table.failures.iter().flatten().filter_map(|at| self.failure(at)).collect();
         let (hosts, prices) = hosts?;
         Some(Service {
             name: named.name.clone(),
@@ -63,6 +66,7 @@ impl Builder<'_> {
             prices,
             deployments,
             failures,
+            zones,
             scaling,
         })
     }
