@@ -11,6 +11,7 @@ pub mod explain;
 pub mod find;
 pub mod import;
 pub mod lint;
+pub mod plan;
 pub mod run;
 pub mod simulate;
 pub mod stored;

@@ -38,6 +38,7 @@ pub use launch::{Launched, NoLaunch, StartUp, launch};
 pub use measure::{Event, Failed, Measured, Trial, Wanted, measure};
 pub use model::{Load, Model, Pool, Predicted, predict};
 pub use stored::{FromRuns, NotUsable, Wish, from_runs};
+pub(crate) use stored::{same, usable};
 
 use ::measure::Histogram;
 use std::time::Duration;

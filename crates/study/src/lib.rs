@@ -4,6 +4,7 @@
 //! ```text
 //! load   a plan, run once or several times, with thresholds and metrics beside it
 //! find   the search for the highest rate that holds a goal
+//! plan   capacity: replicas for a load, the bottleneck, and what one more of each part brings
 //! parts  a closed-loop step, a trial, a cool-down: what procedures like the search are made of
 //! drive  the loop that looks at a running plan, below all of them
 //! ```
@@ -14,3 +15,4 @@ mod drive;
 pub mod find;
 pub mod load;
 mod parts;
+pub mod plan;

@@ -22,6 +22,20 @@ pub struct Calibrated {
 }
 
 impl Calibrated {
+    /// What a reader of results has to know of a suspect model; none of a valid one.
+    pub fn caution(&self) -> Option<String> {
+        let reasons = match self.reasons.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", self.reasons.join("; ")),
+        };
+        self.is_suspect().then(|| {
+            format!(
+                "{SUSPECT}: its calibration does not support these results{reasons}. Measure the service again with \
+                 headroom calibrate."
+            )
+        })
+    }
+
     fn is_suspect(&self) -> bool {
         self.verdict == Verdict::Suspect
     }
@@ -57,16 +71,7 @@ impl Simulated {
     pub(super) fn cautions(&self) -> Vec<String> {
         let Some(found) = &self.calibration else { return Vec::new() };
         let mut all = Vec::new();
-        if found.is_suspect() {
-            let reasons = match found.reasons.is_empty() {
-                true => String::new(),
-                false => format!(" ({})", found.reasons.join("; ")),
-            };
-            all.push(format!(
-                "{SUSPECT}: its calibration does not support these results{reasons}. Measure the service again with \
-                 headroom calibrate."
-            ));
-        }
+        all.extend(found.caution());
         if self.withholds_costs() {
             all.push("Costs are withheld: a suspect model does not show what a stage saves.".to_owned());
         }

@@ -13,6 +13,7 @@ pub mod import;
 pub mod lint;
 pub mod load;
 pub mod man;
+pub mod plan;
 pub mod replay;
 pub mod runs;
 pub mod sample_service;

@@ -45,6 +45,8 @@ mod nginx;
 /// The programs that tests compare headroom with.
 #[path = "../../../../tests/peers.rs"]
 mod peers;
+/// `headroom plan`: from a case, from runs, and from tables.
+mod plans_capacity;
 /// Starts headroom and the servers of tests.
 mod programs;
 /// The gateway file of a search, used in front of a real service.

@@ -175,7 +175,8 @@ pub fn from_runs(runs: &[(Stored, Option<&Run>)]) -> Result<FromRuns, NotUsable>
     sorted.finish(runs.first().map_or("", |(stored, _)| stored.run.target.as_str()))
 }
 
-fn same(first: &Run, other: &Run) -> Result<(), NotUsable> {
+/// Runs of one service, measured in one way.
+pub(crate) fn same(first: &Run, other: &Run) -> Result<(), NotUsable> {
     let (a, b) = (first.id.clone(), other.id.clone());
     if first.target != other.target {
         let (first, second) = (first.target.clone(), other.target.clone());
@@ -307,7 +308,8 @@ impl Sorted {
     }
 }
 
-fn usable(run: &Run, recorded: &Recorded) -> Result<(), NotUsable> {
+/// Whether a run shows the work of a service.
+pub(crate) fn usable(run: &Run, recorded: &Recorded) -> Result<(), NotUsable> {
     let id = run.id.clone();
     if recorded.verdict == Verdict::Invalid {
         return Err(NotUsable::Invalid { id, reasons: recorded.reasons.join("; ") });

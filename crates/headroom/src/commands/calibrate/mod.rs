@@ -6,7 +6,7 @@
 //! runs   runs of the ledger in place of a URL
 //! ```
 
-mod runs;
+pub mod runs;
 
 use super::load::span;
 use crate::connect::{ConnectArgs, ConnectError};

@@ -103,7 +103,8 @@ pub fn drive(case: &Case, chosen: &[usize], seeds: &[u64], how: How) -> Simulate
     simulated.withheld()
 }
 
-fn calibrated(of: &Calibration) -> Calibrated {
+/// What the calibration of a case says.
+pub fn calibrated(of: &Calibration) -> Calibrated {
     Calibrated {
         verdict: match of.verdict {
             Verdict::Valid => documents::calibrate::Verdict::Valid,

@@ -10,7 +10,7 @@
 //! ```
 
 mod cases;
-mod drive;
+pub mod drive;
 mod fidelity;
 mod judge;
 #[cfg(test)]
@@ -149,6 +149,11 @@ pub enum Error {
 }
 
 impl SourceArgs {
+    /// A file, or a case that ships with headroom.
+    pub fn of(file: Option<PathBuf>, case: Option<String>) -> Self {
+        SourceArgs { file, case }
+    }
+
     /// Reads the case; none where the shipped ones were to be listed.
     ///
     /// # Errors
@@ -301,7 +306,11 @@ fn chosen(case: &Case, names: &[String]) -> Result<Vec<usize>, Error> {
     Ok(chosen)
 }
 
-fn place(case: &Case, name: &str) -> Result<usize, Error> {
+/// The place of a stage.
+///
+/// # Errors
+/// A stage that is not there.
+pub fn place(case: &Case, name: &str) -> Result<usize, Error> {
     case.stages.iter().position(|stage| stage.name == name).ok_or_else(|| Error::UnknownStage {
         case: case.name.clone(),
         name: name.to_owned(),
