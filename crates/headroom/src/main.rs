@@ -1,5 +1,8 @@
 //! The `headroom` command: wiring, nothing else. Each command has a file in `commands`.
 
+// They panic where the stream is closed; `output` does not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod admin;
 mod commands;
 mod connect;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What was typed comes from clap's own account of the command line, so a flag that is added to both commands is
-//! repeated without a change here. Remarks are comments of the shell.
+//! repeated without a change here.
 
 use crate::help;
 use clap::parser::ValueSource;
@@ -31,7 +31,10 @@ struct Given {
 
 /// A command line.
 #[derive(Clone)]
-pub struct Line(String);
+pub struct Line {
+    command: String,
+    remark: Option<String>,
+}
 
 impl Typed {
     /// What this process was called with. Environment variables hold for the next command anyway.
@@ -84,12 +87,12 @@ impl Given {
 impl Line {
     /// Begins with the name of a program or of one of its commands.
     pub fn new(command: &str) -> Self {
-        Line(command.to_owned())
+        Line { command: command.to_owned(), remark: None }
     }
 
     /// Adds a value that is no flag's.
     pub fn value(mut self, value: &str) -> Self {
-        self.0 += &format!(" {}", quoted(value));
+        self.command += &format!(" {}", quoted(value));
         self
     }
 
@@ -105,10 +108,10 @@ impl Line {
     }
 
     fn add(&mut self, name: &str, values: &[impl AsRef<str>], joined: &dyn Fn(&str) -> bool) {
-        self.0 += &format!(" --{name}");
+        self.command += &format!(" --{name}");
         for value in values.iter().map(AsRef::as_ref) {
             let between = if joined(value) { '=' } else { ' ' };
-            self.0 += &format!("{between}{}", quoted(value));
+            self.command += &format!("{between}{}", quoted(value));
         }
     }
 
@@ -162,15 +165,16 @@ impl Line {
         self
     }
 
-    /// Adds a comment of the shell. Nothing may follow it.
+    /// Says what the command is for.
     pub fn remark(mut self, text: &str) -> Self {
-        self.0 += &format!("   # {text}");
+        self.remark = Some(text.to_owned());
         self
     }
 
-    /// The line as the last one of a result.
+    /// The line as the last one of a result, below its remark: not every shell that people type at knows comments.
     pub fn next(&self) -> String {
-        format!("next: {self}\n")
+        let remark = self.remark.as_ref().map_or(String::new(), |remark| format!("{remark}:\n"));
+        format!("{remark}next: {self}\n")
     }
 }
 
@@ -187,7 +191,7 @@ const SECRETS: [&str; 6] = ["authorization", "cookie", "token", "secret", "api-k
 
 impl Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.command)
     }
 }
 
@@ -326,7 +330,7 @@ pub mod tests {
     #[test]
     fn a_remark_is_no_part_of_the_command() {
         let line = Line::new("headroom runs").remark("it's (all)");
-        assert_eq!(words(&line.to_string()), ["headroom", "runs"]);
+        assert_eq!(line.next(), "it's (all):\nnext: headroom runs\n");
     }
 
     #[test]

@@ -47,6 +47,11 @@ pub fn note(text: &str) {
     let _ = writeln!(stderr(), "note: {text}");
 }
 
+/// Says something on standard error, and goes on where nobody can be told.
+pub fn say(text: &str) {
+    let _ = stderr().write_all(text.as_bytes());
+}
+
 /// Says how something goes, on standard error. A terminal or a pipe that is gone ends what goes on, as Ctrl-C does.
 pub fn tell(text: &str) {
     let mut stderr = stderr();

@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> Exit {
         return output::print(&format!("{:#}\n", compared.json()));
     }
     let exit = output::print(&compared.text(output::terminal()));
-    eprint!("\n{}", super::runs::more(&compared.b.first.id().to_string()));
+    output::say(&format!("\n{}", super::runs::more(&compared.b.first.id().to_string())));
     exit
 }
 

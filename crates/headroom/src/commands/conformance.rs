@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Exit {
         }
     }
     if !wrong.is_empty() {
-        eprint!("{wrong}");
+        output::say(&wrong);
         return Exit::Usage;
     }
     let found = Conformance { files: checked };

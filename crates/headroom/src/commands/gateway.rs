@@ -125,7 +125,7 @@ fn read(file: &Path) -> Result<(Settings, usize), Exit> {
     let (settings, warnings) = config::read(file).map_err(|problems| output::refuse(&problems))?;
     let count = warnings.len();
     if let Some(warnings) = fields::Problems::of(warnings) {
-        eprint!("{}", output::problems(&warnings));
+        output::say(&output::problems(&warnings));
     }
     Ok((settings, count))
 }
@@ -183,15 +183,15 @@ fn fit_descriptors(mut settings: Settings) -> Result<Settings, Error> {
     if fits < LEAST_CONNECTIONS {
         return Err(Error::Descriptors { connections, needed, allowed });
     }
-    eprintln!(
-        "limits.connections is lowered from {connections} to {fits}: this process may open {allowed} file descriptors; raise `ulimit -n` for more"
-    );
+    output::say(&format!(
+        "limits.connections is lowered from {connections} to {fits}: this process may open {allowed} file descriptors; raise `ulimit -n` for more\n"
+    ));
     settings.limits.connections = fits;
     Ok(settings)
 }
 
 fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals: Signals) -> Exit {
-    eprint!("{}", started(&gateway, settings));
+    output::say(&started(&gateway, settings, file));
     let mut next_error = Instant::now();
     let mut next_malformed = Instant::now();
     loop {
@@ -207,9 +207,9 @@ fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals
                 SIGUSR1 => gateway.reopen_logs(),
                 _ => {
                     let patience = show_duration(settings.limits.drain_timeout);
-                    eprintln!(
-                        "draining: new connections are refused; requests in flight may take {patience}; Ctrl-C exits immediately"
-                    );
+                    output::say(&format!(
+                        "draining: new connections are refused; requests in flight may take {patience}; Ctrl-C exits immediately\n"
+                    ));
                     thread::spawn(move || {
                         signals.forever().next();
                         std::process::exit(i32::from(Exit::Failed.code()));
@@ -227,7 +227,7 @@ fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals
 }
 
 /// The first lines on standard error: addresses, and what to type next.
-fn started(gateway: &Gateway, settings: &Settings) -> String {
+fn started(gateway: &Gateway, settings: &Settings, file: Option<&Path>) -> String {
     let instances: usize = settings.pools.iter().map(|pool| pool.instances.len()).sum();
     let counts = [
         (settings.routes.len(), "route"),
@@ -238,7 +238,11 @@ fn started(gateway: &Gateway, settings: &Settings) -> String {
     let counts = counts.map(|(count, what)| counted(count as u64, what)).join(", ");
     let mut text = format!("listening on http://{} ({counts})\n", gateway.address());
     if let Some(admin) = gateway.admin() {
-        let watch = Line::new("headroom top --admin").value(&admin.to_string());
+        // The file has the token too.
+        let watch = match file {
+            Some(file) => Line::new("headroom top --file").value(&file.display().to_string()),
+            None => Line::new("headroom top --admin").value(&admin.to_string()),
+        };
         text += &match admin {
             AdminAddress::Tcp(_) => format!("metrics on http://{admin}/metrics; status: {watch}\n"),
             AdminAddress::Unix(_) => format!("metrics on {admin}, path /metrics; status: {watch}\n"),
@@ -254,25 +258,25 @@ fn started(gateway: &Gateway, settings: &Settings) -> String {
 fn read_again(gateway: &Gateway, old: &Settings, file: Option<&Path>) -> Result<(), String> {
     let Some(file) = file else {
         let why = "cannot reload: the gateway was started with flags, not with a file";
-        eprintln!("{why}");
+        output::say(&format!("{why}\n"));
         return Err(why.to_owned());
     };
     let outcome = match config::read(file) {
         Ok((settings, warnings)) => {
-            warnings.iter().for_each(|warning| eprintln!("{warning}"));
+            warnings.iter().for_each(|warning| output::say(&format!("{warning}\n")));
             reload(gateway, old, settings).map_err(|error| {
                 output::complain(&error, Exit::Usage);
                 output::with_causes(&error)
             })
         }
         Err(problems) => {
-            eprintln!("{}", output::problems(&problems));
+            output::say(&format!("{}\n", output::problems(&problems)));
             Err(problems.plain())
         }
     };
     match &outcome {
-        Ok(()) => eprintln!("reloaded {}", file.display()),
-        Err(_) => eprintln!("reload failed; the previous configuration stays in force"),
+        Ok(()) => output::say(&format!("reloaded {}\n", file.display())),
+        Err(_) => output::say("reload failed; the previous configuration stays in force\n"),
     }
     outcome
 }
@@ -287,12 +291,15 @@ fn reload(gateway: &Gateway, old: &Settings, new: Settings) -> Result<(), Error>
 fn tell(gateway: &Gateway) {
     for Change { at, policy, transition } in gateway.take_changes() {
         match transition {
-            Transition::Engaged { reason } => eprintln!(
-                "{at}  policy `{policy}` engaged: {} of {} responses conformed",
+            Transition::Engaged { reason } => output::say(&format!(
+                "{at}  policy `{policy}` engaged: {} of {} responses conformed\n",
                 reason.conforming, reason.samples
-            ),
+            )),
             Transition::Lifted { engaged_for, .. } => {
-                eprintln!("{at}  policy `{policy}` lifted after {}", show_duration(engaged_for));
+                output::say(&format!(
+                    "{at}  policy `{policy}` lifted after {}\n",
+                    show_duration(engaged_for)
+                ));
             }
         }
     }
@@ -302,7 +309,7 @@ fn tell(gateway: &Gateway) {
 /// every request.
 fn tell_of_rules(gateway: &Gateway, next_error: &mut Instant) {
     for line in gateway.take_rule_lines() {
-        eprintln!("rule of {line}");
+        output::say(&format!("rule of {line}\n"));
     }
     if Instant::now() >= *next_error
         && let Some(error) = gateway.take_rule_error()
@@ -318,7 +325,7 @@ fn tell_of_malformed_answers(gateway: &Gateway, next: &mut Instant) {
         && let Some(MalformedAnswer { instance, rule, detail, count }) = gateway.take_malformed_answer()
     {
         let others = if count > 1 { format!(" (last of {count})") } else { String::new() };
-        eprintln!("instance {instance}: malformed response: {rule}: {detail}{others}");
+        output::say(&format!("instance {instance}: malformed response: {rule}: {detail}{others}\n"));
         *next = Instant::now() + MALFORMED_EVERY;
     }
 }

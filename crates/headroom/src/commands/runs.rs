@@ -34,11 +34,11 @@ pub fn run(args: &Args) -> Exit {
         return output::print(&format!("{all:#}\n"));
     }
     let Some(latest) = runs.first() else {
-        eprintln!("{EMPTY}");
+        output::say(&format!("{EMPTY}\n"));
         return Exit::Done;
     };
     let exit = output::print(&report::text(&table(&runs), output::terminal()));
-    eprint!("\n{}", more(&latest.id));
+    output::say(&format!("\n{}", more(&latest.id)));
     exit
 }
 

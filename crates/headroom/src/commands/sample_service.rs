@@ -138,7 +138,7 @@ pub fn run(args: &Args) -> Exit {
     let signals = match Signals::new([SIGINT, SIGTERM]) {
         Ok(signals) => signals,
         Err(error) => {
-            eprintln!("error: cannot listen for signals: {error}");
+            output::say(&format!("error: cannot listen for signals: {error}\n"));
             return Exit::Failed;
         }
     };
@@ -193,13 +193,13 @@ fn set<T>(field: &mut T, typed: Option<T>) {
 fn serve(config: Config, mut signals: Signals) -> Result<(), Error> {
     let limits = limits(&config);
     let running = Service::start(config)?;
-    eprintln!("sample service on http://{}: {limits}; Ctrl-C stops it", running.addr());
+    output::say(&format!("sample service on http://{}: {limits}; Ctrl-C stops it\n", running.addr()));
     signals.forever().next();
     let totals = running.stop()?;
-    eprintln!(
-        "sample service stopped: {} served, {} refused, {} found the queue full",
+    output::say(&format!(
+        "sample service stopped: {} served, {} refused, {} found the queue full\n",
         totals.served, totals.refused, totals.turned_away
-    );
+    ));
     Ok(())
 }
 

@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Exit {
     let whole = match read(args) {
         Ok(Some(whole)) => whole,
         Ok(None) => {
-            eprintln!("{EMPTY}");
+            output::say(&format!("{EMPTY}\n"));
             return Exit::Failed;
         }
         Err(error) => return output::fail(&error),

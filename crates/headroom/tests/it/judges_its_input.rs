@@ -178,7 +178,7 @@ fn what_an_answer_does_not_have_ends_the_walk_and_is_counted() {
     let broken = summary.lines().find(|line| line.contains("broken off"));
     assert!(broken.is_some_and(|line| line.ends_with(" 10")), "{summary}");
     let next = output_next(&output);
-    assert!(next.starts_with("next: headroom load") && next.contains("headroom compare r"), "{next}");
+    assert!(next.starts_with("next: headroom load") && summary.contains("headroom compare r"), "{summary}");
 }
 
 fn output_next(output: &Output) -> String {
@@ -190,10 +190,7 @@ fn a_scenario_that_nobody_answers_leads_to_its_server() {
     let directory = tempfile::tempdir().unwrap();
     let nobody = crate::programs::free_address();
     let output = scenario(directory.path(), nobody, "      - get: /\n", &[]);
-    assert_eq!(
-        output_next(&output),
-        format!("next: curl -v http://{nobody}/   # no request got a good response")
-    );
+    assert_eq!(output_next(&output), format!("next: curl -v http://{nobody}/"));
 }
 
 #[test]

@@ -283,7 +283,7 @@ fn say<'a>(args: &'a Args, target: &Target, outcome: &Outcome) -> (Exit, Gateway
     let printed = match (emitted, &args.emit_to) {
         (None, _) => print(&result),
         (Some(Ok(text)), None) => {
-            eprintln!("{result}");
+            crate::output::say(&format!("{result}\n"));
             print(&text)
         }
         (Some(Ok(text)), Some(path)) => {

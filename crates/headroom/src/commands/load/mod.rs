@@ -97,7 +97,7 @@ pub fn no_good_response(typed: &Typed, url: &str) -> String {
 pub fn again(typed: &Typed, command: &str, run: &str) -> String {
     let ledger = |line: Line| typed.values("ledger").fold(line, |line, path| line.flag("ledger", path));
     let compare = ledger(Line::new("headroom compare").value(run).value("RUN"));
-    let then = format!("after a change; then: {compare}");
+    let then = format!("after a change, to be compared by `{compare}`");
     Line::new(command).same(typed).remark(&then).next()
 }
 

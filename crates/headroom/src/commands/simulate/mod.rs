@@ -267,13 +267,13 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
     if args.fidelity == Fidelity::Minute
         && let Some(said) = simulation.simulated.chosen_by_request()
     {
-        eprintln!("\n{said}");
+        output::say(&format!("\n{said}\n"));
     }
-    eprintln!("\n{}", simulation.simulated.speed());
+    output::say(&format!("\n{}\n", simulation.simulated.speed()));
     if let Some(fast) = &simulation.by_minute {
-        eprintln!("minute by minute: {}", fast.speed());
+        output::say(&format!("minute by minute: {}\n", fast.speed()));
     }
-    eprint!("{}", next(args, &case).next());
+    output::say(&next(args, &case).next());
     Ok(match printed {
         Exit::Done if simulation.verdicts.iter().any(Verdict::missed) => Exit::Missed,
         other => other,
