@@ -148,9 +148,9 @@ impl AdmissionControl {
             Limit::new(ClassId(CONCURRENCY + place), limit)
         };
         let rate = |place: u16, shadow: bool| {
-            let limit = both[usize::from(place)].rate.filter(|rate| rate.shadow == shadow)?;
-            let class = RateClass::new(ClassId(place), limit.rate).ok()?;
-            limit.keyed.is_none().then(|| Arc::new(class))
+            let common = |rate: &RateLimit| rate.shadow == shadow && rate.keyed.is_none();
+            let limit = both[usize::from(place)].rate.filter(common)?;
+            RateClass::new(ClassId(place), limit.rate).ok().map(Arc::new)
         };
         let keyed = |place: u16| {
             let RateLimit { rate, keyed, shadow } = both[usize::from(place)].rate?;
