@@ -28,7 +28,10 @@ fn read(text: &str) -> Case {
 }
 
 fn refused(text: &str) -> String {
-    parse("case.yaml", text, Path::new(""), Given::default()).unwrap_err().plain()
+    match parse("case.yaml", text, Path::new(""), Given::default()) {
+        Ok(case) => panic!("accepted: {case:?}"),
+        Err(problems) => problems.plain(),
+    }
 }
 
 /// The times at which the bounds change, by the clock of the case, and the bounds at the beginning.

@@ -25,6 +25,7 @@ mod fit;
 mod launch;
 mod measure;
 mod model;
+mod seen;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub use fit::{Bound, Fitted, NoFit, fit};
 pub use launch::{Launched, NoLaunch, StartUp, launch};
 pub use measure::{Event, Failed, Measured, Trial, Wanted, measure};
 pub use model::{Load, Model, Pool, Predicted, predict};
+pub use seen::{Seen, lock_of};
 pub use stored::{FromRuns, NotUsable, Wish, from_runs};
 pub(crate) use stored::{same, usable};
 

@@ -113,6 +113,7 @@ mod tests {
     use std::vec::Vec;
     use units::Rate;
 
+    #[expect(clippy::arc_with_non_send_sync, reason = "the test has one thread")]
     fn class(id: u16, per_second: f64, backlog: u32) -> Arc<RateClass<Cell<u64>>> {
         let per_second = Some(Limit { rate: Rate::per_second_of(per_second), burst: 1 });
         let longest_wait = Duration::from_secs(10);

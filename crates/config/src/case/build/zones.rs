@@ -27,7 +27,7 @@ impl Builder<'_> {
         let usual = if zones.are_separate() { zones.names.len() as u32 } else { 1 };
         let Some(at) = &table.nodes else { return usual };
         let nodes = fields::between(at, 1, NODES_MAX, "6 is usual for a cloud", self.report);
-        if zones.are_separate() && nodes % usual != 0 {
+        if zones.are_separate() && !nodes.is_multiple_of(usual) {
             let message = format!("{nodes} nodes cannot be spread evenly over {usual} zones");
             let help = format!("with `cross_zone: false`, write a multiple of {usual}");
             self.report.wrong(&at.place, message, "uneven", help);

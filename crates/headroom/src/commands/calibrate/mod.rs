@@ -30,8 +30,8 @@ use report::Terminal;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use study::calibrate::{
-    Asked, Event, Fitted, Given, Known, Lock, Measured, Origin, Wanted, backtest, document, fit, launch,
-    measure,
+    Asked, Event, Fitted, Given, Known, Lock, Measured, Origin, Seen, Wanted, backtest, document, fit,
+    launch, lock_of, measure,
 };
 use thiserror::Error;
 use units::Rate;
@@ -357,22 +357,6 @@ fn plan(args: &Args, url: &str) -> Result<(Target, Connecting, Option<Service>),
     Ok((target, connecting, service))
 }
 
-/// What the processes of a service show.
-#[derive(Default)]
-struct Seen {
-    cores: Option<f64>,
-    layout: Option<Layout>,
-}
-
-impl Seen {
-    /// Nothing where there is no service, or where it has ended.
-    fn of(service: Option<&Service>) -> Self {
-        let Some(service) = service else { return Seen::default() };
-        let layout = service.running().ok().and_then(|running| Layout::of(&running));
-        Seen { cores: service.cores().ok().flatten(), layout }
-    }
-}
-
 impl Args {
     fn check(&self) -> Result<(), UsageError> {
         for (name, span, least) in
@@ -426,16 +410,6 @@ impl Args {
             start: None,
             missing: Vec::new(),
         }
-    }
-}
-
-/// The global lock of the runtimes whose servers are recognised (docs/simulate.md, *Server*).
-fn lock_of(server: ApplicationServer) -> Option<Lock> {
-    match server {
-        ApplicationServer::GunicornSync | ApplicationServer::Java => Some(Lock::Free),
-        ApplicationServer::GunicornThreads => Some(Lock::After(Duration::from_millis(5))),
-        ApplicationServer::Puma => Some(Lock::After(Duration::from_millis(100))),
-        ApplicationServer::Node | ApplicationServer::PythonEventLoop => Some(Lock::Held),
     }
 }
 

@@ -1,0 +1,33 @@
+//! What the processes of a service show of how it serves requests.
+
+use super::Lock;
+use host::{ApplicationServer, Layout, Service};
+use std::time::Duration;
+
+/// What the processes of a service show.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// Cores that it may use; `None` if neither affinity nor quota is known.
+    pub cores: Option<f64>,
+    /// Its application server, with processes and threads; `None` if the server is not recognised.
+    pub layout: Option<Layout>,
+}
+
+impl Seen {
+    /// Nothing where there is no service, or where it has ended.
+    pub fn of(service: Option<&Service>) -> Self {
+        let Some(service) = service else { return Seen::default() };
+        let layout = service.running().ok().and_then(|running| Layout::of(&running));
+        Seen { cores: service.cores().ok().flatten(), layout }
+    }
+}
+
+/// The global lock of the runtimes whose servers are recognised (docs/simulate.md, *Server*).
+pub fn lock_of(server: ApplicationServer) -> Option<Lock> {
+    match server {
+        ApplicationServer::GunicornSync | ApplicationServer::Java => Some(Lock::Free),
+        ApplicationServer::GunicornThreads => Some(Lock::After(Duration::from_millis(5))),
+        ApplicationServer::Puma => Some(Lock::After(Duration::from_millis(100))),
+        ApplicationServer::Node | ApplicationServer::PythonEventLoop => Some(Lock::Held),
+    }
+}
