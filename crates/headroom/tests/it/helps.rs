@@ -3,7 +3,7 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 25] = [
+const COMMANDS: [&[&str]; 27] = [
     &[],
     &["load"],
     &["find"],
@@ -13,11 +13,13 @@ const COMMANDS: [&[&str]; 25] = [
     &["top"],
     &["explain"],
     &["simulate"],
+    &["calibrate"],
     &["plan"],
     &["lint"],
     &["import"],
     &["import", "aws"],
     &["import", "kubernetes"],
+    &["import", "terraform"],
     &["import", "traffic"],
     &["conformance"],
     &["runs"],
@@ -66,7 +68,7 @@ fn examples_can_be_copied() {
         let Some((_, examples)) = text.split_once("Examples:\n") else { continue };
         let mut goes_on = false;
         for line in examples.lines().take_while(|line| !line.is_empty()) {
-            let is_command = line.contains("headroom ") || goes_on;
+            let is_command = line.contains("headroom ") || line.trim_start().starts_with("curl ") || goes_on;
             assert!(is_command || line.ends_with([':', '?']), "{command:?} is broken in this line: {line}");
             goes_on = is_command && line.ends_with(['\\', '|']);
         }

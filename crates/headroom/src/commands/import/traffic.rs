@@ -18,11 +18,11 @@ use units::parse_duration;
 ///
 /// FILE is a table (CSV; times with or without time zone, as Unix time, or none), a line of counts (94,56,187,... or a
 /// JSON array), the JSON of `aws cloudwatch get-metric-data` or `get-metric-statistics` (Sum of RequestCount; pages may
-/// be concatenated), the JSON of Prometheus' /api/v1/query_range (rates a second, such as sum(rate(requests_total[1m]));
-/// counters are refused), an access log (AWS ALB, nginx, Apache), a capture of the gateway, or (with --format events) a log
-/// with one line and one time for each request. Several files are read together, as pages or days; they may be
-/// gzip-compressed. Gaps, duplicates, unordered rows, clock changes and unknown units are reported with their place in
-/// the file and how they were handled.
+/// be concatenated), the JSON of Prometheus' /api/v1/query_range (rates a second; counters are refused: use rate()), an
+/// access log (AWS ALB, nginx, Apache), a capture of the gateway, or (with --format events) a log with one line and one
+/// time for each request. Several files are read together, as pages or days; they may be gzip-compressed. Gaps,
+/// duplicates, unordered rows, clock changes and unknown units are reported with their place in the file and how they
+/// were handled.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
