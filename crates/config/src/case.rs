@@ -21,6 +21,7 @@ mod calendar;
 pub mod calibration;
 mod counts;
 pub(crate) mod file;
+mod keda_file;
 mod merge;
 mod origins;
 mod prices;

@@ -2,9 +2,13 @@
 
 use config::case::{Given, parse, schema_text};
 use control::scaling::hpa::{Behavior, Change, HpaSettings, Metric, Quantity, RatePolicy, Rules, Select};
+use control::scaling::hpa::{Milli, TotalTarget};
+use control::scaling::keda::{
+    Cron, Fallback, FallbackBehavior, KedaSettings, Pause, Trigger, cpu_utilization,
+};
 use control::scaling::knative::KnativeSettings;
 use control::scaling::{Adjustment, Platform, Step};
-use sim::settings::{Policy, Traffic};
+use sim::settings::{KedaInput, PodMetric, Policy, Query, Traffic};
 use std::path::Path;
 use std::time::Duration;
 use units::InstanceCount;
@@ -313,6 +317,62 @@ fn knative_has_its_own_names() {
             ..usual
         }
     );
+}
+
+#[test]
+fn keda_has_the_settings_of_a_scaled_object() {
+    let keda = |words: &str| {
+        let Policy::Keda(scaling) = scaled(&format!("keda: {{ {words} }}")) else { panic!("no object") };
+        *scaling
+    };
+    let count = InstanceCount::new;
+    let query = |metric, of_pods| {
+        let window = Duration::from_secs(60);
+        KedaInput::Query(Query { metric, window, of_pods, outages: Vec::new() })
+    };
+    let usual = keda("prometheus: [{ measures: requests-per-second, threshold: 0.5 }]");
+    let target = TotalTarget::AverageValue(Milli(500));
+    let trigger = Trigger::Prometheus { target, activation: 0.0, ignore_null_values: true };
+    let local_time = usual.keda.local_time;
+    let settings =
+        KedaSettings { min: Some(count(1)), max: count(10), local_time, ..KedaSettings::new(vec![trigger]) };
+    assert_eq!(usual.keda, settings);
+    assert_eq!(usual.inputs, [query(PodMetric::RequestsPerSecond, false)]);
+    let full = keda(
+        "cpu: 70%, request: 0.5, prometheus: [{ measures: in-flight, threshold: 10, activation_threshold: 2.5, \
+         metric_type: Value, source: pods, ignore_null_values: false }], cron: [{ start: '0 8 * * *', end: '0 18 * * *', \
+         replicas: 4 }], polling_interval: 10s, cooldown_period: 2m, initial_cooldown_period: \
+         1m, idle: 0, fallback: { failure_threshold: 3, replicas: 6, behavior: currentReplicasIfHigher }, behavior: \
+         true, paused_scale_in: true, version: 30",
+    );
+    let target = TotalTarget::Value(Milli(10_000));
+    let fallback =
+        Fallback { failure_threshold: 3, replicas: 6, behavior: FallbackBehavior::CurrentReplicasIfHigher };
+    let triggers = vec![
+        Trigger::Prometheus { target, activation: 2.5, ignore_null_values: false },
+        Trigger::Cron { cron: Cron::new("0 8 * * *", "0 18 * * *", 4).unwrap(), is_total: false },
+        cpu_utilization(70),
+    ];
+    let expected = KedaSettings {
+        idle: Some(count(0)),
+        polling_interval: Duration::from_secs(10),
+        cooldown_period: Duration::from_secs(120),
+        initial_cooldown_period: Duration::from_secs(60),
+        fallback: Some(fallback),
+        pause: Pause::Directions { scale_in: true, scale_out: false },
+        behavior: Some(Behavior::default()),
+        version: full.keda.version,
+        local_time: full.keda.local_time,
+        triggers,
+        ..settings
+    };
+    assert_eq!(full.keda, expected);
+    assert_eq!(full.keda.version.minor(), 30);
+    assert_eq!(full.keda.local_time.0 % 86_400, 0);
+    assert_eq!(full.inputs, [query(PodMetric::InFlight, true), KedaInput::Time, KedaInput::Cpu]);
+    assert_eq!(full.request, Some(0.5));
+    // A number of pods takes precedence over a pause.
+    assert_eq!(keda("cpu: 70%, paused: true, paused_replicas: 3").keda.pause, Pause::At(count(3)));
 }
 
 #[test]

@@ -277,6 +277,45 @@ fn knative() {
 }
 
 #[test]
+fn keda() {
+    let base = PODS.split("      hpa:").next().unwrap().to_owned()
+        + "      keda: { prometheus: [{ measures: in-flight, threshold: 10 }] }\n";
+    let with = |words| format!("keda: {{ {words}");
+    let words = [
+        "idle: 1,",
+        "polling_interval: 0s,",
+        "cooldown_period: 1500ms,",
+        "sync_period: 7s,",
+        "cron: [{ start: '0 8 * *', end: '0 18 * * *', replicas: 2 }],",
+        "cron: [{ start: '0 8 * * *', end: '0 18 * * 7', replicas: 2 }],",
+        "cron: [{ start: '0 8 * * *', end: '0 8 * * *', replicas: 2 }],",
+        "cron: [{ start: '0 8 * * *', end: '0 18 * * *', replicas: 0 }],",
+        "cron: [{ start: '0 8 * * 1-5', end: '0 18 * * 1-5', replicas: 2 }],",
+        "fallback: { failure_threshold: 3, replicas: 6, behavior: curentReplicas },",
+        "fallback: { replicas: 6 },",
+        "cpu: 150%,",
+        "behavior: { scaleDown: { stabilizationWindowSeconds: 3601 } },",
+        "cooldownPeriod: 5m,",
+        "knative: {},",
+    ]
+    .map(with);
+    let mut changes: Vec<_> = words.iter().map(|words| ("keda: {", words.as_str())).collect();
+    changes.extend([
+        ("in-flight", "memory"),
+        ("threshold: 10", "threshold: 0"),
+        ("threshold: 10", "threshold: 10, metric_type: Utilization"),
+        ("prometheus: [{ measures: in-flight, threshold: 10 }]", "idle: 0"),
+        (
+            "prometheus: [{ measures: in-flight, threshold: 10 }]",
+            "hpa: ~, cpu: 70%, fallback: { replicas: 1, failure_threshold: 1 }",
+        ),
+        ("min: 1", "min: 20"),
+        ("keda:", "hpa: { cpu: 70% }\n      keda:"),
+    ]);
+    insta::assert_snapshot!(told_of(&base, &changes));
+}
+
+#[test]
 fn stages_and_rows() {
     insta::assert_snapshot!(told(&[
         ("min: 3", "mni: 3"),

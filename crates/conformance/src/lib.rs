@@ -7,6 +7,7 @@
 
 mod aws_scaling;
 mod hpa;
+mod keda;
 mod knative;
 mod missing_data;
 mod reading;
@@ -31,6 +32,7 @@ const FORMATS: &[Format] = &[
     Format { name: "AWS scaling policies", fits: aws_scaling::fits, run: aws_scaling::run },
     Format { name: "Kubernetes replica calculator", fits: hpa::calculator::fits, run: hpa::calculator::run },
     Format { name: "Kubernetes scaling behaviors", fits: hpa::behaviors::fits, run: hpa::behaviors::run },
+    Format { name: "KEDA ScaledObject", fits: keda::fits, run: keda::run },
     Format { name: "Knative pod autoscaler", fits: knative::fits, run: knative::run },
 ];
 

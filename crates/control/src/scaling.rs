@@ -14,7 +14,7 @@
 //! of its cooldown or the maximum, still requests the present capacity: it overrides a scale-in in the same minute
 //! ([`ScalerSettings::HELD`]).
 //!
-//! Follows the user guides of Application Auto Scaling, Amazon EC2 Auto Scaling and Amazon ECS. Kubernetes and Knative
+//! Follows the user guides of Application Auto Scaling, Amazon EC2 Auto Scaling and Amazon ECS. Kubernetes, KEDA and Knative
 //! have their own modules.
 
 mod amd64;
@@ -23,6 +23,7 @@ mod cooldown;
 mod decision;
 mod error;
 pub mod hpa;
+pub mod keda;
 pub mod knative;
 mod preset;
 mod scaler;

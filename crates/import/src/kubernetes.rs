@@ -1,4 +1,5 @@
-//! How workloads scale today, from HorizontalPodAutoscaler objects in YAML or JSON, with the pods that they scale.
+//! How workloads scale today, from HorizontalPodAutoscaler and ScaledObject objects in YAML or JSON, with the pods that
+//! they scale.
 //!
 //! Files are read as people have them: a manifest, several documents in one file, a list as
 //! `kubectl get hpa,deployment --all-namespaces -o yaml` prints it, in `autoscaling/v2`, `v2beta2` or `v1`. Deployments,
@@ -13,7 +14,7 @@
 //! The same object scales differently on another version, or under other flags of the controller; the files say
 //! neither.
 //!
-//! Shapes: the API reference of `autoscaling/v2`.
+//! Shapes: the API reference of `autoscaling/v2`; `keda.sh/v1alpha1` of KEDA.
 
 mod behavior;
 mod field;
@@ -21,11 +22,13 @@ mod metric;
 mod object;
 mod quantity;
 mod remark;
+mod scaled_object;
 #[cfg(test)]
 mod tests;
 mod workload;
 
 pub use remark::{Cause, Effect, KubernetesError, Remark, Spot};
+pub use scaled_object::{ScaledObject, TriggerSource, TriggerText};
 pub use workload::{Container, Pods};
 
 use control::scaling::hpa::{Controller, HpaSettings, Metric, ResourceTarget, Source, Version};
@@ -33,6 +36,7 @@ use field::{Document, Report};
 use object::Found;
 use std::collections::BTreeMap;
 use std::fmt;
+use workload::Scaler;
 
 /// What the files do not say.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -65,10 +69,14 @@ pub struct Autoscaler {
 impl Autoscaler {
     /// Namespace and workload.
     pub fn whole_name(&self) -> String {
-        match &self.namespace {
-            Some(namespace) => format!("{namespace} {}", self.scales),
-            None => self.scales.to_string(),
-        }
+        whole_name(self.namespace.as_deref(), &self.scales)
+    }
+}
+
+fn whole_name(namespace: Option<&str>, scales: &Workload) -> String {
+    match namespace {
+        Some(namespace) => format!("{namespace} {scales}"),
+        None => scales.to_string(),
     }
 }
 
@@ -105,8 +113,10 @@ pub fn metric_words(metric: &Metric) -> String {
 /// What the files say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Autoscalers {
-    /// In the order of the files.
+    /// Horizontal pod autoscalers, in the order of the files; without those that KEDA makes of the ScaledObjects.
     pub autoscalers: Vec<Autoscaler>,
+    /// ScaledObjects, in the order of the files.
+    pub scaled_objects: Vec<ScaledObject>,
     /// What was left out or assumed, and why.
     pub remarks: Vec<Remark>,
 }
@@ -114,7 +124,7 @@ pub struct Autoscalers {
 /// Reads files together: names and texts.
 ///
 /// # Errors
-/// All problems of the files, or they contain no autoscaler.
+/// All problems of the files, or they contain no autoscaler and no ScaledObject.
 pub fn read<'a>(
     files: impl IntoIterator<Item = (&'a str, &'a str)>,
     cluster: &Cluster,
@@ -123,24 +133,39 @@ pub fn read<'a>(
     let mut found = Found::default();
     for (file, text) in files {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let (errors, known) = (report.errors.len(), found.autoscalers.len());
+        let errors = report.errors.len();
+        let (known, objects) = (found.autoscalers.len(), found.scaled_objects.len());
         one_file(file, text, cluster, &mut found, &mut report);
-        let mut new = found.autoscalers.iter().skip(known);
-        if (report.errors.len() > errors || new.any(|one| is_template(&one.name)))
+        let new = found.autoscalers.iter().skip(known).map(|one| &one.name);
+        let mut new = new.chain(found.scaled_objects.iter().skip(objects).map(|one| &one.name));
+        if (report.errors.len() > errors || new.any(|name| is_template(name)))
             && let Some(spot) = template(file, text)
         {
             report.errors.truncate(errors);
             report.errors.push(KubernetesError::Template { spot });
         }
     }
+    let mut scaled_objects = different(found.scaled_objects, &mut report);
     let mut autoscalers = apart(found.autoscalers, &mut report);
-    workload::join(found.workloads, &mut autoscalers, &mut report);
-    if autoscalers.is_empty() && report.errors.is_empty() {
+    autoscalers.retain(|autoscaler| !is_made_by(autoscaler, &scaled_objects, &mut report));
+    let mut scalers: Vec<Scaler<'_>> = Vec::new();
+    scalers.extend(autoscalers.iter_mut().map(|one| Scaler {
+        namespace: &one.namespace,
+        scales: &one.scales,
+        pods: &mut one.pods,
+    }));
+    scalers.extend(scaled_objects.iter_mut().map(|one| Scaler {
+        namespace: &one.namespace,
+        scales: &one.scales,
+        pods: &mut one.pods,
+    }));
+    workload::join(found.workloads, scalers, &mut report);
+    if autoscalers.is_empty() && scaled_objects.is_empty() && report.errors.is_empty() {
         let remarks = report.remarks.iter().map(ToString::to_string).collect();
         report.errors.push(KubernetesError::NoAutoscaler { remarks });
     }
     if report.errors.is_empty() {
-        Ok(Autoscalers { autoscalers, remarks: report.remarks })
+        Ok(Autoscalers { autoscalers, scaled_objects, remarks: report.remarks })
     } else {
         Err(report.errors)
     }
@@ -207,6 +232,39 @@ fn apart(read: Vec<Autoscaler>, report: &mut Report) -> Vec<Autoscaler> {
         apart.push(autoscaler);
     }
     apart
+}
+
+/// ScaledObjects, each once: the same object in two files is one.
+fn different(read: Vec<ScaledObject>, report: &mut Report) -> Vec<ScaledObject> {
+    let mut different: Vec<ScaledObject> = Vec::new();
+    for object in read {
+        let same = |other: &&ScaledObject| other.name == object.name && other.namespace == object.namespace;
+        match different.iter().find(same) {
+            None => different.push(object),
+            Some(first) if first.settings == object.settings && first.scales == object.scales => {}
+            Some(first) => report.errors.push(KubernetesError::Contradiction {
+                first: first.spot.clone(),
+                spot: object.spot,
+                name: object.name,
+            }),
+        }
+    }
+    different
+}
+
+/// Whether KEDA makes this autoscaler of one of the objects. KEDA refuses a workload that another autoscaler scales.
+fn is_made_by(autoscaler: &Autoscaler, objects: &[ScaledObject], report: &mut Report) -> bool {
+    let scales = |object: &&ScaledObject| {
+        object.namespace == autoscaler.namespace
+            && object.scales.kind == autoscaler.scales.kind
+            && object.scales.name == autoscaler.scales.name
+    };
+    let Some(object) = objects.iter().find(scales) else { return false };
+    let name = Some(autoscaler.name.clone());
+    report.remarks.retain(|remark| remark.cause != Cause::Keda || remark.name != name);
+    let cause = Cause::MadeByKeda(object.name.clone());
+    report.remark(&autoscaler.spot, Some(&autoscaler.name), cause);
+    true
 }
 
 /// What begins an action of Go templates, which Helm uses.

@@ -8,6 +8,7 @@ mod ceilings;
 mod delays;
 mod directions;
 mod flapping;
+mod keda;
 mod load;
 mod metrics;
 mod pods;
@@ -17,7 +18,7 @@ mod tests;
 mod validity;
 mod zones;
 
-use crate::settings::{AwsScaling, Policy, Service, System};
+use crate::settings::{AwsScaling, HpaScaling, Policy, Service, System};
 use capacity::Capacity;
 use control::alarm::AlarmSettings;
 use control::metric::MetricId;
@@ -88,6 +89,18 @@ pub enum Rule {
     CoarseTolerance,
     /// Pods that warm up and count as load.
     WarmUpLoad,
+    /// A setting of KEDA that has no effect.
+    UnusedSetting,
+    /// Triggers that are never active while there are no pods.
+    NeverActivated,
+    /// An idle count of KEDA that its autoscaler raises again.
+    IdleAboveZero,
+    /// Without pods, more load is refused than one pod is meant to have.
+    ActivationAboveTarget,
+    /// A fallback that the bounds change.
+    FallbackOutOfBounds,
+    /// Scaling is paused.
+    Paused,
 }
 
 impl Rule {
@@ -113,6 +126,12 @@ impl Rule {
             Rule::CoarseTarget => "coarse-target",
             Rule::CoarseTolerance => "coarse-tolerance",
             Rule::WarmUpLoad => "warm-up-load",
+            Rule::UnusedSetting => "unused-setting",
+            Rule::NeverActivated => "never-activated",
+            Rule::IdleAboveZero => "idle-above-zero",
+            Rule::ActivationAboveTarget => "activation-above-target",
+            Rule::FallbackOutOfBounds => "fallback-out-of-bounds",
+            Rule::Paused => "paused",
         }
     }
 }
@@ -141,6 +160,7 @@ pub fn lint(system: &System) -> Vec<Finding> {
         }
         metrics::check_pods(&subject, &mut findings);
         pods::check(&subject, &mut findings);
+        keda::check(&subject, &mut findings);
         capacity::check(&subject, &mut findings);
         zones::check(&subject, &mut findings);
     }
@@ -154,6 +174,17 @@ struct Subject<'a> {
     load: &'a Load,
     /// What one instance carries at most; none if its requests cost nothing.
     capacity: Option<Capacity>,
+}
+
+impl Subject<'_> {
+    /// Its horizontal pod autoscaler, also that of KEDA, and its key in a case file.
+    fn autoscaler(&self) -> Option<(HpaScaling, &'static str)> {
+        match &self.service.scaling.policy {
+            Policy::Hpa(hpa) => Some((hpa.as_ref().clone(), "hpa")),
+            Policy::Keda(keda) => Some((keda.autoscaler(), "keda")),
+            _ => None,
+        }
+    }
 }
 
 /// A service with AWS scaling.

@@ -18,7 +18,8 @@ pub use admission::{Admission, Bound, ConcurrencyLimit, Gated, Keyed, Limits, Ra
 pub use check::Problem;
 pub use cloud::{Deployment, Failure, Price, Quotas, Start};
 pub use control::scaling::controller::{
-    AwsScaling, HpaScaling, KnativeScaling, Metric, PodMetric, Policy, Published, ScalingNames,
+    AwsScaling, HpaScaling, KedaInput, KedaScaling, KnativeScaling, Metric, Outage, PodMetric, Policy,
+    Published, Query, ScalingNames,
 };
 pub use distribution::Distribution;
 pub use host::{Credits, Host, Quota, Steal};

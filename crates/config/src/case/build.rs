@@ -4,6 +4,7 @@ mod admission;
 mod alarms;
 mod balancing;
 mod behavior;
+mod keda;
 mod keys;
 mod locate;
 mod pods;

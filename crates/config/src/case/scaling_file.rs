@@ -1,11 +1,12 @@
 //! The tables of scaling: alarms, policies, schedules and autoscalers.
 
 use super::behavior_file::FileBehavior;
+use super::keda_file::KedaTable;
 use super::words::{Change, Moment, Number, OriginText, Percentage, Utilization, Zone};
 use fields::{At, Count, Frequency, Names, Share, Span, Switch, Text, tables};
 
 tables! {
-    /// What scales a service: alarms with policies and schedules, `hpa`, or `knative`.
+    /// What scales a service: alarms with policies and schedules, `hpa`, `keda`, or `knative`.
     ScalingTable {
         /// The object with the bounds: the ARN of a scalable target or Auto Scaling group, or the address of its
         /// resource in Terraform.
@@ -45,6 +46,8 @@ tables! {
         schedule: Option<Vec<At<ScheduleTable>>>,
         /// A Kubernetes HorizontalPodAutoscaler, instead of alarms and policies.
         hpa: Option<At<HpaTable>>,
+        /// A ScaledObject of KEDA, instead of alarms and policies.
+        keda: Option<At<KedaTable>>,
         /// Knative's autoscaler, instead of alarms and policies.
         knative: Option<At<KnativeTable>>,
     }

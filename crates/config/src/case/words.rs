@@ -8,7 +8,7 @@ use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use sim::settings::Distribution;
+use sim::settings::{Distribution, PodMetric};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -226,6 +226,22 @@ impl Scalar for ZoneNames {
 
 /// As many as there are letters.
 const ZONES_MAX: usize = 26;
+
+/// What a query measures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueryMetric(pub(crate) PodMetric);
+scalar!(QueryMetric, { "enum": ["requests-per-second", "in-flight"] });
+
+impl Scalar for QueryMetric {
+    const EXPECTED: &'static str = "a metric (`requests-per-second` or `in-flight`), such as `in-flight`";
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "requests-per-second" => Some(QueryMetric(PodMetric::RequestsPerSecond)),
+            "in-flight" => Some(QueryMetric(PodMetric::InFlight)),
+            _ => None,
+        }
+    }
+}
 
 /// How long a thread keeps its runtime's lock.
 #[derive(Debug, Clone, Copy)]

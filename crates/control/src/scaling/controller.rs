@@ -7,13 +7,15 @@
 
 mod aws;
 mod hpa;
+mod keda;
 mod knative;
 mod observation;
 mod settings;
 
 pub use observation::{Fleet, Instance, Observation, Requests};
 pub use settings::{
-    AwsScaling, HpaScaling, KnativeScaling, Metric, PodMetric, Policy, Published, ScalingNames,
+    AwsScaling, HpaScaling, KedaInput, KedaScaling, KnativeScaling, Metric, Outage, PodMetric, Policy,
+    Published, Query, ScalingNames,
 };
 
 use crate::assumption::Assumption;
@@ -23,6 +25,7 @@ use alloc::vec::Vec;
 use aws::Aws;
 use core::time::Duration;
 use hpa::Hpa;
+use keda::Keda;
 use knative::Knative;
 use units::{InstanceCount, Timestamp};
 
@@ -73,6 +76,8 @@ enum Kind {
     Aws(Box<Aws>),
     /// Kubernetes.
     Hpa(Box<Hpa>),
+    /// KEDA.
+    Keda(Box<Keda>),
     /// Knative.
     Knative(Box<Knative>),
 }
@@ -91,6 +96,10 @@ impl Controller {
                 Ok(hpa) => Kind::Hpa(Box::new(hpa)),
                 Err(problems) => Kind::Refused(problems),
             },
+            Policy::Keda(settings) => match Keda::new(settings) {
+                Ok(keda) => Kind::Keda(Box::new(keda)),
+                Err(problems) => Kind::Refused(problems),
+            },
             Policy::Knative(settings) => match Knative::new(settings, ready) {
                 Ok(knative) => Kind::Knative(Box::new(knative)),
                 Err(problems) => Kind::Refused(problems),
@@ -104,6 +113,7 @@ impl Controller {
             Kind::None | Kind::Refused(_) => Rhythm { reads: MINUTE, decides: MINUTE, coarse: MINUTE },
             Kind::Aws(aws) => aws.rhythm(),
             Kind::Hpa(hpa) => hpa.rhythm(),
+            Kind::Keda(keda) => keda.rhythm(),
             Kind::Knative(_) => Knative::RHYTHM,
         }
     }
@@ -114,6 +124,7 @@ impl Controller {
             Kind::None | Kind::Refused(_) => Vec::new(),
             Kind::Aws(aws) => aws.assumptions(),
             Kind::Hpa(_) => Hpa::assumptions(),
+            Kind::Keda(_) => Keda::assumptions(),
             Kind::Knative(_) => Knative::assumptions(),
         }
     }
@@ -135,12 +146,13 @@ impl Controller {
         }
     }
 
-    /// The names of what it decides by: alarms, or metrics of a horizontal pod autoscaler. Empty for others.
+    /// The names of what it decides by: alarms, or metrics of a horizontal pod autoscaler, also of KEDA's. Empty for others.
     pub fn watched(&self) -> Vec<String> {
         match &self.0 {
             Kind::None | Kind::Refused(_) | Kind::Knative(_) => Vec::new(),
             Kind::Aws(aws) => aws.watched(),
             Kind::Hpa(hpa) => hpa.watched(),
+            Kind::Keda(keda) => keda.watched(),
         }
     }
 
@@ -151,6 +163,7 @@ impl Controller {
             Kind::None | Kind::Refused(_) | Kind::Knative(_) => {}
             Kind::Aws(aws) => values.extend(aws.seen()),
             Kind::Hpa(hpa) => values.extend(hpa.seen()),
+            Kind::Keda(keda) => values.extend(keda.seen()),
         }
     }
 
@@ -160,6 +173,7 @@ impl Controller {
             Kind::None | Kind::Refused(_) => {}
             Kind::Aws(aws) => aws.read(seen),
             Kind::Hpa(hpa) => hpa.read(seen),
+            Kind::Keda(keda) => keda.read(seen),
             Kind::Knative(knative) => knative.read(seen),
         }
     }
@@ -171,6 +185,7 @@ impl Controller {
             Kind::None | Kind::Refused(_) => Verdict::default(),
             Kind::Aws(aws) => aws.decide(now, fleet),
             Kind::Hpa(hpa) => hpa.decide(now, fleet),
+            Kind::Keda(keda) => keda.decide(now, fleet),
             Kind::Knative(knative) => knative.decide(now, fleet),
         }
     }

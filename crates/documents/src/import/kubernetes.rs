@@ -1,10 +1,11 @@
-//! The summary of autoscalers of Kubernetes that were imported.
+//! The summary of autoscalers and ScaledObjects of Kubernetes that were imported.
 
 use super::Drafted;
 use control::scaling::hpa::HpaSettings;
+use control::scaling::keda::Trigger;
 use import::kubernetes::{self, Autoscalers, Effect};
 
-/// A line for each autoscaler, what was left out, and the command that follows.
+/// A line for each autoscaler and ScaledObject, what was left out, and the command that follows.
 pub fn summary(found: &Autoscalers, drafted: &Drafted<'_>) -> String {
     let mut text = String::new();
     for autoscaler in &found.autoscalers {
@@ -14,8 +15,23 @@ pub fn summary(found: &Autoscalers, drafted: &Drafted<'_>) -> String {
         let name = autoscaler.whole_name();
         text += &format!("{name}: {} to {}, by {metrics}{behavior}\n", min.get(), max.get());
     }
+    for object in &found.scaled_objects {
+        let (min, max) = (object.settings.active_min(), object.settings.max);
+        let triggers: Vec<&str> = object.settings.triggers.iter().map(kind).collect();
+        let triggers = triggers.join(", ");
+        text += &format!("{}: {min} to {max}, by KEDA with {triggers}\n", object.whole_name());
+    }
     let left_out = found.remarks.iter().filter(|remark| remark.cause.effect() == Effect::LeftOut).count();
     text + &drafted.end(left_out)
+}
+
+/// The type of a trigger.
+fn kind(trigger: &Trigger) -> &str {
+    match trigger {
+        Trigger::Resource { resource, .. } => resource,
+        Trigger::Cron { .. } => "cron",
+        Trigger::Prometheus { .. } => "prometheus",
+    }
 }
 
 #[cfg(test)]
@@ -46,5 +62,10 @@ spec:
                       averageUtilization: 60 } }\n";
         let behavior = "  behavior: { scaleDown: { tolerance: 2 } }\n";
         insta::assert_snapshot!(summary(&format!("{PHP}{memory}{behavior}"), 1, 9));
+        let object = "---\napiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: { name: worker }\nspec:\n  \
+                      scaleTargetRef: { name: worker }\n  triggers:\n    - { type: cron, metadata: { timezone: UTC, start: \
+                      0 8 * * *, end: 0 9 * * *, desiredReplicas: \"2\" } }\n    - { type: cpu, metricType: Utilization, \
+                      metadata: { value: \"70\" } }\n";
+        insta::assert_snapshot!(summary(&format!("{PHP}{object}"), 0, 18));
     }
 }

@@ -109,10 +109,15 @@ impl<'a> Field<'a> {
 
     /// A text; an error if it is not one.
     pub(super) fn text(&self, report: &mut Report) -> Option<&'a str> {
+        self.quoted("a text", report)
+    }
+
+    /// A text with a meaning, which the error names; a number is none.
+    pub(super) fn quoted(&self, expected: &str, report: &mut Report) -> Option<&'a str> {
         match &self.node.kind {
             Kind::Scalar(text) if !self.node.inferred => Some(text),
             _ => {
-                report.wrong(self, "a text");
+                report.wrong(self, expected);
                 None
             }
         }

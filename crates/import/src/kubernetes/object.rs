@@ -3,7 +3,7 @@
 use super::field::{Document, Field, Object, Report};
 use super::remark::{Cause, KubernetesError};
 use super::workload::{self, WorkloadPods};
-use super::{Autoscaler, Cluster, Spot, Workload, behavior, metric};
+use super::{Autoscaler, Cluster, ScaledObject, Spot, Workload, behavior, metric, scaled_object};
 use control::scaling::hpa::{HpaSettings, Metric};
 use units::InstanceCount;
 use yaml::{Kind, Node};
@@ -12,6 +12,7 @@ use yaml::{Kind, Node};
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) autoscalers: Vec<Autoscaler>,
+    pub(super) scaled_objects: Vec<ScaledObject>,
     pub(super) workloads: Vec<WorkloadPods>,
 }
 
@@ -76,6 +77,9 @@ fn any(
             };
             found.autoscalers.extend(autoscaler(&object, api, cluster, report));
         }
+        "ScaledObject" if version == "keda.sh/v1alpha1" => {
+            found.scaled_objects.extend(scaled_object::read(&object, cluster, report));
+        }
         _ => {
             let name = object.get("metadata").and_then(|metadata| name_of(&metadata));
             let other = match group {
@@ -119,7 +123,8 @@ fn autoscaler(object: &Object<'_>, api: Api, cluster: &Cluster, report: &mut Rep
     let spec = object.object("spec", report);
     object.done(name, report);
     let spec = spec?;
-    let scales = spec.object("scaleTargetRef", report).and_then(|target| workload(&target, name, report));
+    let scales =
+        spec.object("scaleTargetRef", report).and_then(|target| workload(&target, None, name, report));
     let replicas = |field: Option<Field<'_>>, report: &mut Report| {
         field.and_then(|field| field.whole(0, i32::MAX as u32, report)).map(InstanceCount::new)
     };
@@ -180,8 +185,18 @@ fn autoscaler(object: &Object<'_>, api: Api, cluster: &Cluster, report: &mut Rep
     })
 }
 
-fn workload(target: &Object<'_>, name: Option<&str>, report: &mut Report) -> Option<Workload> {
-    let (kind, workload) = (target.text("kind", report), target.text("name", report));
+/// What is scaled; the kind is required unless there is a usual one.
+pub(super) fn workload(
+    target: &Object<'_>,
+    usual_kind: Option<&'static str>,
+    name: Option<&str>,
+    report: &mut Report,
+) -> Option<Workload> {
+    let kind = match (target.get("kind"), usual_kind) {
+        (None, Some(usual)) => Some(usual),
+        _ => target.text("kind", report),
+    };
+    let workload = target.text("name", report);
     let api_version = target.get("apiVersion").and_then(|version| version.text(report));
     target.done(name, report);
     Some(Workload {

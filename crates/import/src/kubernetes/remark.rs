@@ -1,6 +1,7 @@
 //! What was left out or assumed, and what is wrong, each with its place.
 
 use control::scaling::hpa::HpaSettingsError;
+use control::scaling::keda::{CronError, KedaSettingsError};
 use std::fmt;
 
 /// A place in a file.
@@ -68,7 +69,7 @@ pub enum Cause {
     #[error("a {0} does not scale pods and is not needed; left out")]
     OtherKind(String),
     /// A workload that no autoscaler in the files scales.
-    #[error("no HorizontalPodAutoscaler in the files scales this {0}; left out")]
+    #[error("no HorizontalPodAutoscaler or ScaledObject in the files scales this {0}; left out")]
     NotScaled(String),
     /// An object that scales by other rules.
     #[error("a {0} scales by rules of its own, which are not modelled; left out")]
@@ -78,6 +79,15 @@ pub enum Cause {
         "KEDA made this autoscaler: what it does by itself (from and to zero, pausing, fallback) is not in it; left out"
     )]
     Keda,
+    /// An autoscaler of a workload that a ScaledObject in the files scales.
+    #[error("the ScaledObject `{0}` scales the same workload and makes this autoscaler; left out")]
+    MadeByKeda(String),
+    /// A trigger of another type.
+    #[error("a `{0}` trigger cannot be simulated; left out")]
+    OtherTrigger(String),
+    /// A formula over the triggers.
+    #[error("scaling modifiers cannot be simulated; left out")]
+    ScalingModifiers,
     /// Fields of a newer API that an older one carries along.
     #[error(
         "this annotation carries what `autoscaling/v1` cannot say, and is not read; left out: get the object with \
@@ -108,7 +118,7 @@ impl Cause {
     pub fn effect(&self) -> Effect {
         match self {
             Cause::DefaultMetric | Cause::SameWorkload { .. } => Effect::Assumed,
-            Cause::OtherKind(_) | Cause::NotScaled(_) => Effect::Noted,
+            Cause::OtherKind(_) | Cause::NotScaled(_) | Cause::MadeByKeda(_) => Effect::Noted,
             _ => Effect::LeftOut,
         }
     }
@@ -199,6 +209,24 @@ pub enum KubernetesError {
         /// What is wrong.
         problem: HpaSettingsError,
     },
+    /// A ScaledObject that KEDA would refuse.
+    #[error("{spot} (`{name}`): {problem}")]
+    ScaledObject {
+        /// Where.
+        spot: Spot,
+        /// The name of the object.
+        name: String,
+        /// What is wrong.
+        problem: KedaSettingsError,
+    },
+    /// A cron trigger that KEDA would refuse.
+    #[error("{spot}: {problem}")]
+    Cron {
+        /// Where.
+        spot: Spot,
+        /// What is wrong.
+        problem: CronError,
+    },
     /// The same name with different contents.
     #[error("{spot}: `{name}` is there again, and not the same as at {first}; give one state of the cluster")]
     Contradiction {
@@ -211,7 +239,8 @@ pub enum KubernetesError {
     },
     /// Everything was left out, or there was nothing.
     #[error(
-        "no HorizontalPodAutoscaler is there{}; give the output of `kubectl get hpa --all-namespaces -o yaml`",
+        "no HorizontalPodAutoscaler or ScaledObject was found{}; give the output of `kubectl get hpa --all-namespaces -o \
+         yaml`, or of `kubectl get scaledobject`",
         because(remarks)
     )]
     NoAutoscaler {

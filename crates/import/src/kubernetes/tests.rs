@@ -1,5 +1,6 @@
 use super::*;
 use control::scaling::hpa::{Behavior, Change, Milli, Quantity, RatePolicy, Select, TotalTarget};
+use control::scaling::keda;
 use std::time::Duration;
 use units::InstanceCount;
 
@@ -219,7 +220,7 @@ metadata: {name: blog}
 spec: {template: {spec: {containers: [{name: app}]}}}
 ---
 apiVersion: keda.sh/v1alpha1
-kind: ScaledObject
+kind: ScaledJob
 metadata: {name: shop}
 ";
     let read = good(text);
@@ -235,10 +236,10 @@ metadata: {name: shop}
             "hpa.yaml:17:47, metadata.annotations.autoscaling.alpha.kubernetes.io/behavior (`other`): this annotation \
              carries what `autoscaling/v1` cannot say, and is not read; left out: get the object with `kubectl get \
              hpa.v2.autoscaling -o yaml`",
-            "hpa.yaml:28:1 (`shop`): a ScaledObject scales by rules of its own, which are not modelled; left out",
+            "hpa.yaml:28:1 (`shop`): a ScaledJob scales by rules of its own, which are not modelled; left out",
             "hpa.yaml:12:1 (`other`): `shop` scales Deployment/shop too: Kubernetes then follows neither \
              (AmbiguousSelector), each is read as if alone",
-            "hpa.yaml:23:1 (`blog`): no HorizontalPodAutoscaler in the files scales this Deployment; left out",
+            "hpa.yaml:23:1 (`blog`): no HorizontalPodAutoscaler or ScaledObject in the files scales this Deployment; left out",
         ]
     );
     assert_eq!(read.autoscalers[0].settings.behavior, None);
@@ -290,8 +291,8 @@ fn files_without_an_autoscaler_say_what_they_hold() {
     assert_eq!(
         wrong("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"),
         [
-            "no HorizontalPodAutoscaler is there (hpa.yaml:1:1 (`a`): a Service does not scale pods and is not \
-             needed; left out); give the output of `kubectl get hpa --all-namespaces -o yaml`"
+            "no HorizontalPodAutoscaler or ScaledObject was found (hpa.yaml:1:1 (`a`): a Service does not scale pods and is not \
+             needed; left out); give the output of `kubectl get hpa --all-namespaces -o yaml`, or of `kubectl get scaledobject`"
         ]
     );
     assert_eq!(
@@ -382,7 +383,10 @@ fn workloads_say_what_their_pods_request_and_may_use() {
         let read = good(&text);
         let Some(pods) = &read.autoscalers[0].pods else {
             assert!(!namespaces, "{text}");
-            assert!(remarks(&read)[0].contains("no HorizontalPodAutoscaler in the files scales"), "{read:?}");
+            assert!(
+                remarks(&read)[0].contains("no HorizontalPodAutoscaler or ScaledObject in the files scales"),
+                "{read:?}"
+            );
             continue;
         };
         assert!(namespaces && remarks(&read).is_empty(), "{read:?}");
@@ -406,4 +410,129 @@ fn items_of_a_typed_list_need_no_kind() {
     );
     assert_eq!(read.autoscalers[0].settings.metrics, [Metric::cpu_utilization(50)]);
     assert_eq!(read.autoscalers[0].metric_spots[0].line, 9);
+}
+
+const SCALED: &str = "\
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: { name: shop, namespace: prod }
+spec:
+  scaleTargetRef: { name: shop }
+  triggers:
+    - type: prometheus
+      metadata: { serverAddress: http://prometheus, query: up, threshold: \"50\" }
+";
+
+fn scaled(text: &str) -> Result<Autoscalers, String> {
+    read([("keda.yaml", text)], &Cluster::default())
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn a_scaled_object_has_the_defaults_of_keda() {
+    let found = scaled(SCALED).unwrap();
+    assert_eq!(found.remarks, []);
+    let [object] = found.scaled_objects.as_slice() else { panic!("{found:?}") };
+    assert_eq!(object.whole_name(), "prod Deployment/shop");
+    let target = TotalTarget::AverageValue(Milli(50_000));
+    let trigger = keda::Trigger::Prometheus { target, activation: 0.0, ignore_null_values: true };
+    assert_eq!(object.settings, keda::KedaSettings::new(vec![trigger]));
+    assert_eq!(object.sources[0].text, TriggerText::Query("up".to_owned()));
+}
+
+#[test]
+fn annotations_are_read_as_keda_reads_them() {
+    let pause = |annotations: &str| {
+        let text = SCALED.replace("namespace: prod", &format!("annotations: {{ {annotations} }}"));
+        scaled(&text).map(|found| found.scaled_objects[0].settings.pause)
+    };
+    let prefix = "autoscaling.keda.sh";
+    assert_eq!(pause(&format!("{prefix}/paused: \"false\"")), Ok(keda::Pause::None));
+    assert_eq!(pause(&format!("{prefix}/paused: \"yes please\"")), Ok(keda::Pause::All));
+    let both = format!("{prefix}/paused: \"true\", {prefix}/paused-replicas: \"3\"");
+    assert_eq!(pause(&both), Ok(keda::Pause::At(count(3))));
+    let directions = keda::Pause::Directions { scale_in: false, scale_out: true };
+    assert_eq!(pause(&format!("{prefix}/paused-scale-out: \"1\"")), Ok(directions));
+    let error = pause(&format!("{prefix}/paused-replicas: \"many\"")).unwrap_err();
+    assert!(
+        error.ends_with("found `many`, expected a whole number in quotation marks, such as \"3\""),
+        "{error}"
+    );
+}
+
+/// An autoscaler of the same workload is the one that KEDA makes; its own remark about KEDA is not repeated.
+#[test]
+fn the_autoscaler_that_keda_makes_is_left_out() {
+    let hpa = "\
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: { name: keda-hpa-shop, namespace: prod, labels: { app.kubernetes.io/managed-by: keda-operator } }
+spec:
+  scaleTargetRef: { apiVersion: apps/v1, kind: Deployment, name: shop }
+  maxReplicas: 100
+  metrics:
+    - type: External
+      external: { metric: { name: s0-prometheus }, target: { type: AverageValue, averageValue: \"50\" } }
+";
+    let found = scaled(&format!("{hpa}---\n{SCALED}")).unwrap();
+    assert_eq!((found.autoscalers.len(), found.scaled_objects.len()), (0, 1));
+    let remarks: Vec<String> = found.remarks.iter().map(|remark| remark.cause.to_string()).collect();
+    assert_eq!(
+        remarks,
+        ["the ScaledObject `shop` scales the same workload and makes this autoscaler; left out"]
+    );
+    // Without the object, the autoscaler is read, with the remark.
+    let alone = scaled(hpa).unwrap();
+    assert_eq!((alone.autoscalers.len(), &alone.remarks[0].cause), (1, &Cause::Keda));
+}
+
+#[test]
+fn what_keda_would_refuse_is_refused_with_its_place() {
+    let mut told = String::new();
+    for (from, to) in [
+        ("threshold: \"50\"", "threshold: 50"),
+        ("threshold: \"50\"", "threshold: \"-1\""),
+        ("threshold: \"50\"", "threshold: \"0\""),
+        ("query: up, ", ""),
+        ("    - type: prometheus", "    - metricType: Utilization\n      type: prometheus"),
+        ("  triggers:", "  minReplicaCount: 5\n  maxReplicaCount: 4\n  triggers:"),
+        ("  triggers:", "  idleReplicaCount: 0\n  triggers:"),
+        ("  triggers:", "  pollingInterval: 0\n  triggers:"),
+        ("  triggers:", "  fallback: { replicas: 3 }\n  triggers:"),
+        ("  triggers:", "  fallback: { failureThreshold: 3, replicas: 3, behavior: sometimes }\n  triggers:"),
+        (
+            "  triggers:",
+            "  triggers:\n    - { type: cron, metadata: { timezone: UTC, start: 0 25 * * *, end: 0 9 * * *, \
+             desiredReplicas: \"3\" } }",
+        ),
+        (
+            "  triggers:",
+            "  triggers:\n    - { type: cron, metadata: { timezone: UTC, start: 0 5 * * *, end: 0 9 * * *, \
+             desiredReplicas: 3 } }",
+        ),
+        ("  triggers:", "  triggers:\n    - { type: cpu, metadata: { value: \"70\" } }"),
+        ("  triggers:", "  triggers:\n    - { type: cpu, metricType: Value, metadata: { value: \"70\" } }"),
+        (
+            "  triggers:",
+            "  triggers:\n    - { type: cpu, metricType: Utilization, metadata: { value: 70% } }",
+        ),
+        ("  triggers:", "  tiggers:"),
+    ] {
+        assert!(SCALED.contains(from), "{from}");
+        let error = scaled(&SCALED.replacen(from, to, 1)).expect_err(to);
+        told += &format!("--- {to}\n{error}\n");
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn what_is_not_read_of_a_scaled_object_is_told() {
+    let text = SCALED
+        .replace("  triggers:", "  advanced: { scalingModifiers: { formula: a } }\n  fallback: { failureThreshold: 1, \
+                 replicas: 1, behavior: scalingModifiers }\n  coolDownPeriod: 10\n  triggers:\n    - { type: kafka, \
+                 metadata: { topic: orders } }")
+        .replace("      metadata", "      useCachedMetrics: true\n      metadata");
+    let remarks = scaled(&text).unwrap().remarks;
+    let remarks: Vec<String> = remarks.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(remarks.join("\n"));
 }

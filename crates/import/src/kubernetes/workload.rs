@@ -5,7 +5,7 @@
 
 use super::field::{Field, Object, Report};
 use super::remark::{Cause, Spot};
-use super::{Autoscaler, Workload, quantity};
+use super::{Workload, quantity};
 use control::scaling::hpa::Milli;
 
 /// The pods of a workload.
@@ -97,18 +97,24 @@ fn container(entry: &Field<'_>, report: &mut Report) -> Option<Container> {
     })
 }
 
-/// Gives each autoscaler the pods that it scales. A namespace that only one of the two states is taken for the same.
-pub(super) fn join(workloads: Vec<WorkloadPods>, autoscalers: &mut [Autoscaler], report: &mut Report) {
+/// An object that scales a workload, and the place for the workload's pods.
+pub(super) struct Scaler<'a> {
+    pub(super) namespace: &'a Option<String>,
+    pub(super) scales: &'a Workload,
+    pub(super) pods: &'a mut Option<Pods>,
+}
+
+/// Gives each scaler the pods that it scales. A namespace that only one of the two states is taken for the same.
+pub(super) fn join(workloads: Vec<WorkloadPods>, mut scalers: Vec<Scaler<'_>>, report: &mut Report) {
     for WorkloadPods { namespace, workload, pods } in workloads {
-        let scales = |one: &&mut Autoscaler| {
-            let (kind, name) = (&one.scales.kind, &one.scales.name);
-            let apart = one.namespace.is_some() && namespace.is_some() && one.namespace != namespace;
-            *kind == workload.kind && *name == workload.name && !apart
+        let scales = |one: &&mut Scaler<'_>| {
+            let apart = one.namespace.is_some() && namespace.is_some() && *one.namespace != namespace;
+            one.scales.kind == workload.kind && one.scales.name == workload.name && !apart
         };
         let mut scaled = false;
-        for autoscaler in autoscalers.iter_mut().filter(scales) {
+        for scaler in scalers.iter_mut().filter(scales) {
             scaled = true;
-            autoscaler.pods.get_or_insert(pods.clone());
+            scaler.pods.get_or_insert(pods.clone());
         }
         if !scaled {
             report.remark(&pods.spot, Some(&workload.name), Cause::NotScaled(workload.kind));

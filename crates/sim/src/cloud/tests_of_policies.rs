@@ -7,6 +7,7 @@ use crate::settings::*;
 use control::alarm::{AlarmSettings, Comparison};
 use control::metric::{MetricId, Statistic};
 use control::scaling::hpa;
+use control::scaling::keda::{Cron, Fallback, FallbackBehavior, KedaSettings, LocalTime, Trigger};
 use control::scaling::knative::KnativeSettings;
 use control::scaling::{
     AlarmId, Platform, Policy as Rule, Preset, ScalerSettings, StepScaling, TargetTracking,
@@ -377,6 +378,86 @@ fn knative_comes_back_from_nothing_when_a_request_comes() {
     assert_eq!(rows(&outcome)[9].counts.serving, 1);
     // Requests of the first seconds found no instance.
     assert!((1..600).contains(&rows(&outcome)[8].refused), "{}", rows(&outcome)[8].refused);
+}
+
+/// A trigger on requests a second at the balancer, 20 of them a pod.
+fn keda(change: impl FnOnce(&mut KedaScaling)) -> Policy {
+    let target = hpa::TotalTarget::AverageValue(hpa::Milli(20_000));
+    let trigger = Trigger::Prometheus { target, activation: 1.0, ignore_null_values: true };
+    let query = Query {
+        metric: PodMetric::RequestsPerSecond,
+        window: Duration::from_secs(60),
+        of_pods: false,
+        outages: Vec::new(),
+    };
+    let mut settings = KedaSettings::new(vec![trigger]);
+    settings.max = InstanceCount::new(10);
+    let mut scaling = KedaScaling { keda: settings, inputs: vec![KedaInput::Query(query)], request: None };
+    change(&mut scaling);
+    Policy::Keda(Box::new(scaling))
+}
+
+fn reasons(outcome: &Outcome) -> Vec<(u64, String)> {
+    let notes = outcome.services[0].decisions.notes();
+    notes.iter().map(|note| (note.at.since(Timestamp::ZERO).as_secs(), note.what.reason.clone())).collect()
+}
+
+#[test]
+fn keda_activates_at_load_and_goes_to_zero_after_its_cooldown() {
+    let mut service = service(0);
+    service.start = Start { provision: Duration::from_secs(2), boot: Duration::from_secs(2), ..start() };
+    service.scaling.policy = keda(|_| {});
+    let rates: Vec<f64> = (0..16).map(|minute| if (2..6).contains(&minute) { 100.0 } else { 0.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    let counts: Vec<u32> = rows(&outcome).iter().map(|row| row.counts.desired).collect();
+    let reasons = reasons(&outcome);
+    // The poll half a minute after the load begins; the autoscaler a sync period later, limited to four pods more.
+    assert_eq!(reasons[0].0, 150, "{reasons:?}");
+    assert!(reasons[0].1.starts_with("KEDAScaleTargetActivated: triggers are active (s0-prometheus)"));
+    assert_eq!(counts[1], 0, "{counts:?}");
+    assert_eq!(counts[4], 5, "{counts:?}");
+    let last = reasons.last().unwrap();
+    assert!(last.1.starts_with("KEDAScaleTargetDeactivated"), "{reasons:?}");
+    // Active until the minute of the last requests is over, and then 300 s.
+    assert_eq!(last.0, 720, "{reasons:?}");
+    assert_eq!(counts[15], 0, "{counts:?}");
+}
+
+#[test]
+fn a_cron_trigger_scales_before_the_load_comes() {
+    let mut service = service(0);
+    service.start = Start { provision: Duration::from_secs(2), boot: Duration::from_secs(2), ..start() };
+    service.scaling.policy = keda(|scaling| {
+        let cron = Cron::new("0 8 * * *", "10 8 * * *", 5).unwrap();
+        scaling.keda.triggers = vec![Trigger::Cron { cron, is_total: false }];
+        scaling.inputs = vec![KedaInput::Time];
+        scaling.keda.cooldown_period = Duration::from_secs(60);
+        scaling.keda.local_time = LocalTime(8 * 3_600 - 300);
+    });
+    let outcome = run(&system(service, &[0.0; 20]));
+    let counts: Vec<u32> = rows(&outcome).iter().map(|row| row.counts.desired).collect();
+    assert_eq!((counts[3], counts[6], counts[14], counts[18]), (0, 5, 5, 0), "{counts:?}");
+}
+
+#[test]
+fn a_query_that_fails_falls_back() {
+    let mut service = service(2);
+    service.scaling.policy = keda(|scaling| {
+        scaling.keda.min = Some(InstanceCount::new(1));
+        let behavior = FallbackBehavior::Static;
+        scaling.keda.fallback = Some(Fallback { failure_threshold: 3, replicas: 4, behavior });
+        let KedaInput::Query(query) = &mut scaling.inputs[0] else { unreachable!("a query") };
+        query.outages = vec![Outage { from: Timestamp::from_secs(300), until: Timestamp::from_secs(600) }];
+    });
+    let outcome = run(&system(service, &[40.0; 20]));
+    let counts: Vec<u32> = rows(&outcome).iter().map(|row| row.counts.desired).collect();
+    assert_eq!((counts[3], counts[8]), (2, 4), "{counts:?}");
+    let reasons = reasons(&outcome);
+    let words: Vec<&str> = reasons.iter().filter_map(|(_, reason)| reason.split(':').next()).collect();
+    assert!(words.contains(&"ScaledObjectFallbackActivated"), "{reasons:?}");
+    assert!(words.contains(&"ScaledObjectFallbackDeactivated"), "{reasons:?}");
+    // Afterwards the autoscaler waits for its window of five minutes.
+    assert_eq!((counts[12], counts[16]), (4, 2), "{counts:?}");
 }
 
 proptest! {

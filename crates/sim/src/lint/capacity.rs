@@ -5,9 +5,9 @@
 
 use super::load::Load;
 use super::{Finding, Rule, Subject};
-use crate::settings::{Host, Policy as Scaled, Service};
+use crate::settings::{Host, HpaScaling, PodMetric, Policy as Scaled, Service};
 use control::metric::Statistic;
-use control::scaling::hpa::{ResourceTarget, Source};
+use control::scaling::hpa::{Metric, ResourceTarget, Source, TotalTarget};
 use control::scaling::{Policy, PolicyId};
 
 /// What an instance carries at most.
@@ -134,27 +134,10 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// How many instances each target asks for at a rate.
 pub(super) fn targets(subject: &Subject<'_>, capacity: &Capacity, rate: f64) -> Vec<(String, f64)> {
     let per_request = capacity.used / capacity.rate;
+    if let Some((hpa, _)) = subject.autoscaler() {
+        return targets_of_pods(&hpa, capacity, rate);
+    }
     match &subject.service.scaling.policy {
-        Scaled::Hpa(hpa) => hpa
-            .hpa
-            .metrics
-            .iter()
-            .zip(&hpa.metrics)
-            .filter_map(|(metric, kind)| match (&metric.source, kind) {
-                (
-                    Source::Resource { target: ResourceTarget::Utilization(percent) },
-                    crate::settings::PodMetric::Cpu,
-                ) => {
-                    let cores = hpa.request.unwrap_or(capacity.allotted) * f64::from(*percent) / 100.0;
-                    Some((format!("`cpu: {percent}%`"), rate * per_request / cores))
-                }
-                (Source::Pods { average }, crate::settings::PodMetric::RequestsPerSecond) => {
-                    let each = average.fraction();
-                    Some((format!("`requests_per_second: {each}`"), rate / each))
-                }
-                _ => None,
-            })
-            .collect(),
         Scaled::Aws(aws) => (0..)
             .map(PolicyId)
             .zip(&aws.scaler.policies)
@@ -171,8 +154,31 @@ pub(super) fn targets(subject: &Subject<'_>, capacity: &Capacity, rate: f64) -> 
                 }
             })
             .collect(),
-        Scaled::None | Scaled::Knative(_) => Vec::new(),
+        _ => Vec::new(),
     }
+}
+
+fn targets_of_pods(hpa: &HpaScaling, capacity: &Capacity, rate: f64) -> Vec<(String, f64)> {
+    let per_request = capacity.used / capacity.rate;
+    let wanted = |(metric, kind): (&Metric, &PodMetric)| match (&metric.source, kind) {
+        (Source::Resource { target: ResourceTarget::Utilization(percent) }, PodMetric::Cpu) => {
+            let cores = hpa.request.unwrap_or(capacity.allotted) * f64::from(*percent) / 100.0;
+            Some((format!("`cpu: {percent}%`"), rate * per_request / cores))
+        }
+        (Source::Pods { average }, PodMetric::RequestsPerSecond) => {
+            let each = average.fraction();
+            Some((format!("`requests_per_second: {each}`"), rate / each))
+        }
+        (
+            Source::External { target: TotalTarget::AverageValue(average), .. },
+            PodMetric::RequestsPerSecond,
+        ) => {
+            let each = average.fraction();
+            Some((format!("`threshold: {each}`"), rate / each))
+        }
+        _ => None,
+    };
+    hpa.hpa.metrics.iter().zip(&hpa.metrics).filter_map(wanted).collect()
 }
 
 /// A target asks for more than the maximum from here on; below, the tolerance of autoscalers hides it.

@@ -1,7 +1,7 @@
 //! Metrics that do not mean what a policy assumes.
 
 use super::{Aws, Finding, Rule, Subject};
-use crate::settings::{Metric, PodMetric, Policy as Scaled};
+use crate::settings::{Metric, PodMetric};
 use control::metric::Statistic;
 use control::scaling::hpa::{ResourceTarget, Source};
 use control::scaling::{Policy, PolicyId};
@@ -22,7 +22,7 @@ pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
 
 /// Credits mislead the processor use of pods in the same way.
 pub(super) fn check_pods(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let Scaled::Hpa(hpa) = &subject.service.scaling.policy else { return };
+    let Some((hpa, _)) = subject.autoscaler() else { return };
     let mut thresholds = Vec::new();
     for (settings, metric) in hpa.hpa.metrics.iter().zip(&hpa.metrics) {
         if let (PodMetric::Cpu, Source::Resource { target: ResourceTarget::Utilization(percent) }) =

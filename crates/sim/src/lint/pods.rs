@@ -1,13 +1,13 @@
 //! The traps of horizontal pod autoscalers, in words.
 
 use super::{Finding, Rule, Subject};
-use crate::settings::{HpaScaling, Policy as Scaled};
+use crate::settings::HpaScaling;
 use control::scaling::hpa::{PodFacts, Trap};
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let Scaled::Hpa(hpa) = &subject.service.scaling.policy else { return };
-    for trap in hpa.hpa.traps(&facts(subject, hpa)) {
-        findings.push(words(subject, hpa, trap));
+    let Some((hpa, table)) = subject.autoscaler() else { return };
+    for trap in hpa.hpa.traps(&facts(subject, &hpa)) {
+        findings.push(words(subject, &hpa, table, trap));
     }
 }
 
@@ -30,13 +30,13 @@ fn facts(subject: &Subject<'_>, hpa: &HpaScaling) -> PodFacts {
     }
 }
 
-fn words(subject: &Subject<'_>, hpa: &HpaScaling, trap: Trap) -> Finding {
+fn words(subject: &Subject<'_>, hpa: &HpaScaling, table: &str, trap: Trap) -> Finding {
     let PodFacts { request, limit, usable, warm_up_factor, warm_up } = facts(subject, hpa);
     let max = hpa.hpa.max;
     let (rule, key, what, why, remedy) = match trap {
         Trap::LimitBelowRequest => (
             Rule::LimitBelowRequest,
-            "scaling.hpa.request",
+            ".request",
             "the limit is below the request",
             format!("a pod requests {request} cores and may use {limit}: Kubernetes refuses such a pod"),
             format!("lower `request` to {limit} or less, or raise `limit` or `cores` of the host"),
@@ -48,7 +48,7 @@ fn words(subject: &Subject<'_>, hpa: &HpaScaling, trap: Trap) -> Finding {
             };
             (
                 Rule::UnreachableTarget,
-                "scaling.hpa.cpu",
+                ".cpu",
                 "the target is never exceeded, so the metric never scales out",
                 format!(
                     "a pod uses at most {usable:.2} cores ({by}): {reaches} % of its request of {request}; with \
@@ -69,7 +69,7 @@ fn words(subject: &Subject<'_>, hpa: &HpaScaling, trap: Trap) -> Finding {
         }
         Trap::CoarseTarget { target, scales_from } => (
             Rule::CoarseTarget,
-            "scaling.hpa.cpu",
+            ".cpu",
             "the target is too low for a metric in whole percent",
             format!(
                 "Kubernetes truncates the utilization to whole percent: with a target of {target} % it scales out from \
@@ -80,7 +80,7 @@ fn words(subject: &Subject<'_>, hpa: &HpaScaling, trap: Trap) -> Finding {
         ),
         Trap::CoarseTolerance { tolerance, pods } => (
             Rule::CoarseTolerance,
-            "scaling.hpa",
+            "",
             "the tolerance is large for so many pods",
             format!(
                 "a metric up to {:.0} % above its target changes nothing: near the maximum of {max}, {pods} pods may be \
@@ -92,7 +92,7 @@ fn words(subject: &Subject<'_>, hpa: &HpaScaling, trap: Trap) -> Finding {
         ),
         Trap::WarmUp { from, to, ratio } => (
             Rule::WarmUpLoad,
-            "start.warm_up_factor",
+            "warm_up_factor",
             "pods that warm up count as load",
             format!(
                 "a new pod uses up to {warm_up_factor} times the processor time for {:.0} s: at the same load, {to} pods \
@@ -108,14 +108,19 @@ fn words(subject: &Subject<'_>, hpa: &HpaScaling, trap: Trap) -> Finding {
         ),
         Trap::NeverScalesIn => (
             Rule::NoScaleIn,
-            "scaling.hpa.behavior.scaleDown",
+            ".behavior.scaleDown",
             "it scales out and never in",
             format!("`selectPolicy: Disabled`: after the highest load, up to {max} pods run on"),
             "allow a slow scale-down, such as `policies: [{ type: Pods, value: 1, periodSeconds: 300 }]`"
                 .to_owned(),
         ),
     };
-    Finding { rule, place: format!("{}: {key}", subject.service.name), what: what.to_owned(), why, remedy }
+    let name = &subject.service.name;
+    let place = match trap {
+        Trap::WarmUp { .. } => format!("{name}: start.{key}"),
+        _ => format!("{name}: scaling.{table}{key}"),
+    };
+    Finding { rule, place, what: what.to_owned(), why, remedy }
 }
 
 /// How far above its mean the use of a saturated pod is in a sync period.

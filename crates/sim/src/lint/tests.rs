@@ -6,6 +6,7 @@ use crate::settings::*;
 use control::alarm::{AlarmSettings, Comparison, FewSamples, Missing};
 use control::metric::Statistic;
 use control::scaling::hpa::{self, HpaSettings};
+use control::scaling::keda;
 use control::scaling::{
     Adjustment, Platform, Policy as Rules, Preset, ScaleIn, ScalerSettings, Scheduled, SimpleScaling,
     StepScaling, TargetTracking,
@@ -506,4 +507,70 @@ fn a_zone_whose_loss_the_others_cannot_carry_is_found() {
     assert!(of(2, 80, 2, 3)[0].remedy.contains("`max: 4`"));
     assert_eq!(of(0, 80, 2, 20), []);
     assert_eq!(rules(&of(1, 50, 2, 20)), [Rule::ZoneLoss]);
+}
+
+fn keda_linted(change: impl FnOnce(&mut KedaScaling)) -> Vec<Finding> {
+    let mut service = service(1);
+    service.hosts[0].cores = 1;
+    let target = hpa::TotalTarget::AverageValue(hpa::Milli(20_000));
+    let trigger = keda::Trigger::Prometheus { target, activation: 1.0, ignore_null_values: true };
+    let query = Query {
+        metric: PodMetric::RequestsPerSecond,
+        window: Duration::from_secs(60),
+        of_pods: false,
+        outages: Vec::new(),
+    };
+    let mut settings = keda::KedaSettings::new(vec![trigger]);
+    settings.max = InstanceCount::new(10);
+    let mut scaling = KedaScaling { keda: settings, inputs: vec![KedaInput::Query(query)], request: None };
+    change(&mut scaling);
+    service.instances = scaling.keda.bounds().0;
+    service.scaling.policy = Policy::Keda(Box::new(scaling));
+    lint(&system(service, &[5.0, 20.0, 20.0, 20.0]))
+}
+
+#[test]
+fn settings_of_keda_that_do_nothing_are_found() {
+    let count = InstanceCount::new;
+    assert_eq!(keda_linted(|_| {}), []);
+    let findings = keda_linted(|scaling| {
+        scaling.keda.min = Some(count(1));
+        scaling.keda.cooldown_period = Duration::from_secs(600);
+    });
+    assert_eq!(rules(&findings), [Rule::UnusedSetting]);
+    assert!(findings[0].why.contains("KEDA waits 10.0 min"), "{}", findings[0]);
+    let findings = keda_linted(|scaling| {
+        let KedaInput::Query(query) = &mut scaling.inputs[0] else { unreachable!("a query") };
+        query.of_pods = true;
+    });
+    assert_eq!(rules(&findings), [Rule::NeverActivated]);
+    let findings =
+        keda_linted(|scaling| (scaling.keda.min, scaling.keda.idle) = (Some(count(3)), Some(count(1))));
+    assert_eq!(rules(&findings), [Rule::IdleAboveZero]);
+    let findings = keda_linted(|scaling| {
+        let behavior = keda::FallbackBehavior::Static;
+        scaling.keda.fallback = Some(keda::Fallback { failure_threshold: 3, replicas: 30, behavior });
+    });
+    assert_eq!(rules(&findings), [Rule::FallbackOutOfBounds]);
+    assert_eq!(rules(&keda_linted(|scaling| scaling.keda.pause = keda::Pause::All)), [Rule::Paused]);
+    let findings = keda_linted(|scaling| {
+        let keda::Trigger::Prometheus { activation, .. } = &mut scaling.keda.triggers[0] else { return };
+        *activation = 20.0;
+    });
+    assert_eq!(rules(&findings), [Rule::ActivationAboveTarget]);
+    // What KEDA refuses is invalid.
+    let findings = keda_linted(|scaling| scaling.keda.idle = Some(count(0)));
+    assert_eq!(rules(&findings), [Rule::Invalid]);
+}
+
+/// The autoscaler that KEDA makes has the traps of any other.
+#[test]
+fn the_autoscaler_of_keda_is_checked_too() {
+    let findings = keda_linted(|scaling| {
+        scaling.keda.min = Some(InstanceCount::new(1));
+        scaling.keda.triggers.push(keda::cpu_utilization(95));
+        scaling.inputs.push(KedaInput::Cpu);
+    });
+    assert_eq!(rules(&findings), [Rule::UnreachableTarget]);
+    assert!(findings[0].place.ends_with("scaling.keda.cpu"), "{}", findings[0]);
 }

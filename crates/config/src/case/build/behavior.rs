@@ -2,20 +2,27 @@
 
 use super::Builder;
 use crate::case::behavior_file::{BehaviorTable, FileBehavior, RateTable, RulesTable};
-use crate::case::scaling_file::HpaTable;
 use control::scaling::hpa::{Behavior, Change, HpaSettingsError, RatePolicy, Rules, Select};
-use fields::{At, Count, Place, word};
+use fields::{At, Count, Place, Span, word};
 use std::time::Duration;
+
+/// The keys about how fast to scale.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Directions<'a> {
+    pub(super) behavior: Option<&'a At<FileBehavior>>,
+    pub(super) down: Option<&'a At<Span>>,
+    pub(super) up: Option<&'a At<Span>>,
+}
 
 impl Builder<'_> {
     /// None for the rules before `behavior` existed.
-    pub(super) fn behavior(&mut self, table: &HpaTable) -> Option<Behavior> {
-        let HpaTable { behavior, stabilize_down, stabilize_up, .. } = table;
+    pub(super) fn behavior(&mut self, directions: Directions<'_>) -> Option<Behavior> {
+        let Directions { behavior, down: stabilize_down, up: stabilize_up } = directions;
         let windows = [stabilize_down, stabilize_up].into_iter().flatten();
         let mut rules = Behavior::default();
-        match behavior.as_ref().map(|at| &at.value) {
+        match behavior.map(|at| &at.value) {
             Some(FileBehavior::Usual) => {
-                rules.down.stabilization = stabilize_down.as_ref().map(|at| at.value.0);
+                rules.down.stabilization = stabilize_down.map(|at| at.value.0);
                 if let Some(at) = stabilize_up {
                     rules.up.stabilization = Some(at.value.0);
                 }
@@ -82,8 +89,11 @@ fn seconds(at: &At<Count>) -> Duration {
 }
 
 /// The place of the refused rule, if it is in a table.
-pub(super) fn blamed<'a>(error: &HpaSettingsError, table: &'a HpaTable) -> Option<&'a Place> {
-    let FileBehavior::Table(behavior) = &table.behavior.as_ref()?.value else { return None };
+pub(super) fn blamed<'a>(
+    error: &HpaSettingsError,
+    behavior: Option<&'a At<FileBehavior>>,
+) -> Option<&'a Place> {
+    let FileBehavior::Table(behavior) = &behavior?.value else { return None };
     let rules = |direction: &str| match direction {
         "scaleUp" => behavior.scaleUp.as_ref(),
         _ => behavior.scaleDown.as_ref(),

@@ -1,36 +1,46 @@
-//! The autoscalers of Kubernetes and Knative, as settings of `control`.
+//! The autoscalers of Kubernetes and Knative, as settings of `control`. KEDA has its own module.
 
 use super::Builder;
-use super::behavior::blamed;
+use super::behavior::{Directions, blamed};
 use super::schedule::Agenda;
 use crate::case::file::ScalingTable;
 use crate::case::scaling_file::{HpaTable, KnativeTable};
-use crate::case::words::{Number, Percentage};
+use crate::case::words::{Number, Percentage, Utilization};
 use control::Refusal;
 use control::scaling::Scheduled;
 use control::scaling::hpa::{Controller, HpaSettings, HpaSettingsError, Metric, Milli, Source, Version};
 use control::scaling::knative::{KnativeSettings, KnativeSettingsError};
-use fields::{At, Place, between};
+use fields::{At, Count, Place, Share, Span, between};
 use sim::settings::{HpaScaling, KnativeScaling, PodMetric};
 use units::InstanceCount;
+
+/// The keys about the cluster.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cluster<'a> {
+    pub(super) tolerance: Option<&'a At<Share>>,
+    pub(super) sync_period: Option<&'a At<Span>>,
+    pub(super) version: Option<&'a At<Count>>,
+}
 
 impl Builder<'_> {
     pub(super) fn hpa(&mut self, table: &ScalingTable, at: &At<HpaTable>, agenda: Agenda) -> HpaScaling {
         let HpaTable {
-            cpu, requests_per_second, in_flight, request, tolerance, sync_period, version, ..
+            cpu,
+            requests_per_second,
+            in_flight,
+            request,
+            behavior,
+            stabilize_down,
+            stabilize_up,
+            tolerance,
+            sync_period,
+            version,
         } = &at.value;
-        let request_path = fields::child(&at.place.path, "request");
         let mut metrics = Vec::new();
         let mut kinds = Vec::new();
-        if let Some(at) = cpu.as_ref().filter(|at| self.knows_cpu(&at.place)) {
-            let percent = (at.value.0 * 100.0).round();
-            if percent > 100.0 && request.is_none() && !self.report.knows_of(&request_path) {
-                let message = format!("pods never use {percent}% of what they request");
-                let help =
-                    "add `request`, in cores: without it that is all that they are allotted".to_owned();
-                self.report.wrong(&at.place, message, "above 100%", help);
-            }
-            metrics.push(Metric::cpu_utilization(percent as u32));
+        if let Some(cpu) = cpu.as_ref().filter(|cpu| self.knows_cpu(&cpu.place)) {
+            let percent = self.cpu_target(cpu, request.as_ref(), at);
+            metrics.push(Metric::cpu_utilization(percent));
             kinds.push(PodMetric::Cpu);
         }
         let of_pods = [
@@ -43,25 +53,18 @@ impl Builder<'_> {
             metrics.push(Metric { name: name.to_owned(), source: Source::Pods { average } });
             kinds.push(kind);
         }
-        let behavior = self.behavior(&at.value);
-        let usual = Controller::default();
-        let tolerance = tolerance.as_ref().map_or(usual.tolerance, |at| at.value.0.get());
-        let sync = self.span(sync_period.as_ref(), usual.sync_period);
-        if let Some(at) =
-            sync_period.as_ref().filter(|_| sync.is_zero() || 60_000 % sync.as_millis().max(1) != 0)
-        {
-            let message = "the sync period does not divide a minute".to_owned();
-            self.report.wrong(&at.place, message, "this span", "15s is usual".to_owned());
-        }
-        let version = version.as_ref().map_or(Some(Version::default()), |at| {
-            let known = u16::try_from(at.value.0).ok().and_then(Version::new);
-            if known.is_none() {
-                let message = format!("the rules of Kubernetes 1.{} are not known", at.value.0);
-                let help = format!("{} or later", Version::OLDEST.minor());
-                self.report.wrong(&at.place, message, "too old", help);
-            }
-            known
-        });
+        let directions = Directions {
+            behavior: behavior.as_ref(),
+            down: stabilize_down.as_ref(),
+            up: stabilize_up.as_ref(),
+        };
+        let rules = self.behavior(directions);
+        let cluster = Cluster {
+            tolerance: tolerance.as_ref(),
+            sync_period: sync_period.as_ref(),
+            version: version.as_ref(),
+        };
+        let (controller, version) = self.cluster(cluster);
         let (least, most) = agenda.bounds((table.min.value.0, table.max.value.0));
         for desired in table.schedule.iter().flatten().filter_map(|entry| entry.value.desired.as_ref()) {
             let message = "a HorizontalPodAutoscaler decides the number of replicas itself".to_owned();
@@ -69,12 +72,12 @@ impl Builder<'_> {
             self.report.wrong(&desired.place, message, "no effect", help);
         }
         let hpa = HpaSettings {
-            version: version.unwrap_or_default(),
-            behavior,
-            controller: Controller { tolerance, sync_period: sync, ..usual },
+            version,
+            behavior: rules,
+            controller,
             ..HpaSettings::new(InstanceCount::new(least), InstanceCount::new(most), metrics)
         };
-        let place = |error: &HpaSettingsError| blamed(error, &at.value).unwrap_or(&at.place);
+        let place = |error: &HpaSettingsError| blamed(error, behavior.as_ref()).unwrap_or(&at.place);
         let problems = hpa.problems();
         // Problems that follow from a value that could not be read are not reported.
         let said = |error: &&HpaSettingsError| self.report.knows_of(&place(error).path);
@@ -98,6 +101,47 @@ impl Builder<'_> {
             self.report.wrong(&entry.place, problem, "this schedule", help);
         }
         scaling
+    }
+
+    /// A target of processor use, in percent of the request.
+    pub(super) fn cpu_target<T>(
+        &mut self,
+        cpu: &At<Utilization>,
+        request: Option<&At<Number>>,
+        table: &At<T>,
+    ) -> u32 {
+        let percent = (cpu.value.0 * 100.0).round();
+        let request_path = fields::child(&table.place.path, "request");
+        if percent > 100.0 && request.is_none() && !self.report.knows_of(&request_path) {
+            let message = format!("pods never use {percent}% of what they request");
+            let help = "add `request`, in cores: without it that is all that they are allotted".to_owned();
+            self.report.wrong(&cpu.place, message, "above 100%", help);
+        }
+        percent as u32
+    }
+
+    /// The flags of the controller, and the version of the cluster.
+    pub(super) fn cluster(&mut self, cluster: Cluster<'_>) -> (Controller, Version) {
+        let usual = Controller::default();
+        let tolerance = cluster.tolerance.map_or(usual.tolerance, |at| at.value.0.get());
+        let sync_period = self.span(cluster.sync_period, usual.sync_period);
+        if let Some(at) = cluster
+            .sync_period
+            .filter(|_| sync_period.is_zero() || 60_000 % sync_period.as_millis().max(1) != 0)
+        {
+            let message = "the sync period does not divide a minute".to_owned();
+            self.report.wrong(&at.place, message, "this span", "15s is usual".to_owned());
+        }
+        let version = cluster.version.map_or(Some(Version::default()), |at| {
+            let known = u16::try_from(at.value.0).ok().and_then(Version::new);
+            if known.is_none() {
+                let message = format!("the rules of Kubernetes 1.{} are not known", at.value.0);
+                let help = format!("{} or later", Version::OLDEST.minor());
+                self.report.wrong(&at.place, message, "too old", help);
+            }
+            known
+        });
+        (Controller { tolerance, sync_period, ..usual }, version.unwrap_or_default())
     }
 
     pub(super) fn knative(&mut self, table: &ScalingTable, at: &At<KnativeTable>) -> KnativeScaling {
@@ -182,7 +226,7 @@ impl Builder<'_> {
     }
 }
 
-fn count(at: &At<fields::Count>) -> InstanceCount {
+pub(super) fn count(at: &At<Count>) -> InstanceCount {
     InstanceCount::new(at.value.0)
 }
 

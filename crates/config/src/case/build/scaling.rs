@@ -40,26 +40,30 @@ impl Builder<'_> {
             table.platform.as_ref().is_some_and(|at| at.value.0 != "local"),
             table.monitoring.is_some(),
         ];
-        let kinds = [aws.contains(&true), table.hpa.is_some(), table.knative.is_some()];
+        let kinds = [aws.contains(&true), table.hpa.is_some(), table.keda.is_some(), table.knative.is_some()];
         if kinds.iter().filter(|&&given| given).count() > 1 {
-            let message = "expected only one of alarms with policies, `hpa` and `knative`".to_owned();
+            let message = "expected only one of alarms with policies, `hpa`, `keda` and `knative`".to_owned();
             let help = "keep one of them; a stage takes a key away with `key: ~`".to_owned();
             self.report.wrong(place, message, "several autoscalers", help);
         }
         let (least, most) = self.bounds(table);
-        match (&table.hpa, &table.knative) {
-            (Some(at), _) => Policy::Hpa(Box::new(self.hpa(table, at, agenda))),
-            (None, Some(at)) => {
-                self.no_schedule(table);
+        match (&table.hpa, &table.keda, &table.knative) {
+            (Some(at), ..) => Policy::Hpa(Box::new(self.hpa(table, at, agenda))),
+            (None, Some(at), _) => {
+                self.no_schedule(table, "keda");
+                Policy::Keda(Box::new(self.keda(table, at)))
+            }
+            (None, None, Some(at)) => {
+                self.no_schedule(table, "knative");
                 Policy::Knative(Box::new(self.knative(table, at)))
             }
-            (None, None) => Policy::Aws(Box::new(self.aws(table, place, (least, most), agenda))),
+            (None, None, None) => Policy::Aws(Box::new(self.aws(table, place, (least, most), agenda))),
         }
     }
 
-    fn no_schedule(&mut self, table: &ScalingTable) {
+    fn no_schedule(&mut self, table: &ScalingTable, kind: &str) {
         if let Some(At { place, .. }) = table.schedule.iter().flatten().next() {
-            let message = "`schedule` is not simulated with `knative`".to_owned();
+            let message = format!("`schedule` is not simulated with `{kind}`");
             self.report.wrong(place, message, "no effect", "remove `schedule`".to_owned());
         }
     }

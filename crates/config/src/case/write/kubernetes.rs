@@ -1,15 +1,17 @@
 //! A case file of workloads that Kubernetes scales.
 
+mod keda;
+
 use super::{Draft, application, head, key_for, original, start, to_fill_in};
 use control::scaling::hpa::{
     Behavior, Change, HpaSettings, Metric, Milli, RatePolicy, ResourceTarget, Rules, Select, Source,
 };
 use import::kubernetes::{Autoscaler, Autoscalers, Container, Pods, metric_words};
 
-/// The workloads of autoscalers.
+/// The workloads of autoscalers and of ScaledObjects.
 ///
 /// # Errors
-/// If a case file has none of the metrics of any autoscaler: a reason for each metric.
+/// If a case file has none of the metrics or triggers of any of them: a reason for each.
 pub fn kubernetes(found: &Autoscalers) -> Result<Draft, Vec<String>> {
     let (mut left_out, mut assumed) = (Vec::new(), Vec::new());
     let mut keys = Vec::new();
@@ -27,10 +29,28 @@ pub fn kubernetes(found: &Autoscalers) -> Result<Draft, Vec<String>> {
         let key = key_for(&autoscaler.scales.name, &mut keys);
         services += &service(autoscaler, &targets, &key);
     }
+    let mut dated = false;
+    for object in &found.scaled_objects {
+        match keda::scaling(object, &mut left_out, &mut assumed) {
+            Some((scaling, needs_date)) => {
+                dated |= needs_date;
+                let key = key_for(&object.scales.name, &mut keys);
+                let bounds = (object.settings.active_min().get(), object.settings.max.get());
+                services += &pods_of(&key, &object.whole_name(), object.pods.as_ref(), bounds);
+                services += &scaling;
+            }
+            None => left_out.push(format!(
+                "{} (`{}`): it has no trigger that headroom can simulate (`prometheus`, `cron`, or processor utilization); \
+                 left out",
+                object.spot, object.name
+            )),
+        }
+    }
     if keys.is_empty() {
         return Err(left_out);
     }
-    Ok(Draft { text: head("Kubernetes", &keys, None) + &services, left_out, assumed })
+    let head = head("Kubernetes", &keys, dated.then_some("TODO"));
+    Ok(Draft { text: head + &services, left_out, assumed })
 }
 
 /// The targets of an autoscaler that a case file can say.
@@ -129,26 +149,35 @@ fn without_request(pods: Option<&Pods>, place: &str) -> Vec<String> {
         .collect()
 }
 
-fn service(autoscaler: &Autoscaler, targets: &Targets, key: &str) -> String {
-    let HpaSettings { min, max, behavior, .. } = &autoscaler.settings;
-    let (min, max) = (min.get(), max.get());
-    let mut text = format!("  {key}:{}\n", original(key, &autoscaler.whole_name()));
+/// A service up to the content of its `scaling`, with the bounds.
+fn pods_of(key: &str, name: &str, pods: Option<&Pods>, (min, max): (u32, u32)) -> String {
+    let mut text = format!("  {key}:{}\n", original(key, name));
     text += &application();
-    text += &host(autoscaler.pods.as_ref());
+    text += &host(pods);
     text += &start();
-    let replicas = autoscaler.pods.as_ref().and_then(|pods| pods.replicas);
+    let replicas = pods.and_then(|pods| pods.replicas);
     if let Some(replicas) = replicas.filter(|replicas| (min..=max).contains(replicas) && *replicas > 0) {
         text += &format!("    instances: {replicas}\n");
     }
-    text += &format!("    scaling:\n      min: {min}\n      max: {max}\n      hpa:\n");
+    text + &format!("    scaling:\n      min: {min}\n      max: {max}\n")
+}
+
+/// The target of processor use, with the request of a pod.
+fn cpu_words(percent: u32, pods: Option<&Pods>) -> String {
+    let request = match pods.and_then(|pods| pods.sum(|one| one.cpu_request)) {
+        Some(request) => format!("        request: {}\n", cores(request)),
+        None => to_fill_in(4, "request", "cores that a pod requests (resources.requests.cpu), such as 0.5"),
+    };
+    format!("        cpu: {percent}%\n{request}")
+}
+
+fn service(autoscaler: &Autoscaler, targets: &Targets, key: &str) -> String {
+    let HpaSettings { min, max, behavior, .. } = &autoscaler.settings;
+    let pods = autoscaler.pods.as_ref();
+    let mut text = pods_of(key, &autoscaler.whole_name(), pods, (min.get(), max.get()));
+    text += "      hpa:\n";
     if let Some(percent) = targets.cpu {
-        text += &format!("        cpu: {percent}%\n");
-        text += &match autoscaler.pods.as_ref().and_then(|pods| pods.sum(|one| one.cpu_request)) {
-            Some(request) => format!("        request: {}\n", cores(request)),
-            None => {
-                to_fill_in(4, "request", "cores that a pod requests (resources.requests.cpu), such as 0.5")
-            }
-        };
+        text += &cpu_words(percent, pods);
     }
     let of_pods = [("requests_per_second", targets.requests_per_second), ("in_flight", targets.in_flight)];
     for (key, target) in of_pods {
@@ -252,7 +281,7 @@ mod tests {
     use import::kubernetes::{Cluster, read};
     use std::path::Path;
 
-    fn shown(text: &str) -> String {
+    pub(super) fn shown(text: &str) -> String {
         let found = read([("hpa.yaml", text)], &Cluster::default()).unwrap();
         match kubernetes(&found) {
             Ok(Draft { text, left_out, assumed }) => {
@@ -284,7 +313,7 @@ spec:
     }
 
     /// A value for each key that is left to users.
-    fn filled_in(text: &str) -> String {
+    pub(super) fn filled_in(text: &str) -> String {
         let values = [
             ("rate", "10/s"),
             ("cpu", "5ms"),
@@ -295,13 +324,14 @@ spec:
             ("boot", "10s"),
             ("cores", "1"),
             ("request", "0.5"),
+            ("measures", "requests-per-second"),
         ];
         values.iter().fold(text.to_owned(), |text, (key, value)| {
             text.replace(&format!(" {key}: TODO"), &format!(" {key}: {value}"))
         })
     }
 
-    fn parsed(text: &str) -> Result<crate::case::Case, String> {
+    pub(super) fn parsed(text: &str) -> Result<crate::case::Case, String> {
         parse("case.yaml", text, Path::new(""), Given::default()).map_err(|problems| problems.plain())
     }
 

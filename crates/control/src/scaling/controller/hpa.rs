@@ -119,12 +119,7 @@ impl Hpa {
                     (_, Some(_)) => each,
                     _ => 0.0,
                 };
-                let measured = one.started.is_some_and(|started| seen.now.since(started) >= self.sync);
-                let sample = Sample { value: milli(value), taken: seen.now, window: self.sync };
-                PodReading {
-                    sample: measured.then_some(sample),
-                    request: Some(milli(self.request.unwrap_or(one.cores))),
-                }
+                pod_reading(one, value, seen.now, self.sync, self.request)
             }));
         }
     }
@@ -170,24 +165,13 @@ impl Hpa {
             let policy = "schedule".to_owned();
             decisions.push(Decision { from, to: from, policy, reason });
         }
-        let mut tell = |reason: String| {
-            decisions.push(Decision { from, to, policy: "horizontal pod autoscaler".to_owned(), reason });
-        };
-        if let Some(words) = self.hpa.rescale_words(&decision) {
-            tell(match self.hpa.usage_words(&decision) {
-                Some(usage) => format!("{} ({usage})", words.to_string().trim_end()),
-                None => words.to_string(),
-            });
-        }
         let failed = matches!(
             decision.scaling_active,
             Some(ScalingActive::FailedGetMetric { .. } | ScalingActive::ScalingDisabled)
         );
-        if let Some(condition) = decision.scaling_active.filter(|_| failed && !self.failing) {
-            let (reason, message) = self.hpa.scaling_active_words(condition);
-            tell(format!("{reason}: {message}"));
-        }
+        let begins = failed && !self.failing;
         self.failing = failed;
+        decisions.extend(reported(&self.hpa, &decision, begins));
         Verdict { desired: (to != from).then_some(to), decisions }
     }
 }
@@ -200,7 +184,36 @@ fn in_turn(scheduled: &[Scheduled]) -> Vec<Scheduled> {
     scheduled
 }
 
-fn pod(instance: &Instance) -> Pod {
+/// The decisions to report of one sync; with `condition`, also its condition `ScalingActive`.
+pub(super) fn reported(hpa: &hpa::Hpa, decision: &hpa::Decision, condition: bool) -> Vec<Decision> {
+    let (from, to) = (decision.from.get(), decision.to.get());
+    let rescaled = hpa.rescale_words(decision).map(|words| match hpa.usage_words(decision) {
+        Some(usage) => format!("{} ({usage})", words.to_string().trim_end()),
+        None => words.to_string(),
+    });
+    let condition = decision.scaling_active.filter(|_| condition).map(|condition| {
+        let (reason, message) = hpa.scaling_active_words(condition);
+        format!("{reason}: {message}")
+    });
+    let policy = || "horizontal pod autoscaler".to_owned();
+    let reasons = [rescaled, condition].into_iter().flatten();
+    reasons.map(|reason| Decision { from, to, policy: policy(), reason }).collect()
+}
+
+/// The reading of one pod over a sync period. A pod that ran for less has none yet.
+pub(super) fn pod_reading(
+    one: &Instance,
+    value: f64,
+    now: Timestamp,
+    sync: Duration,
+    request: Option<f64>,
+) -> PodReading {
+    let measured = one.started.is_some_and(|started| now.since(started) >= sync);
+    let sample = Sample { value: milli(value), taken: now, window: sync };
+    PodReading { sample: measured.then_some(sample), request: Some(milli(request.unwrap_or(one.cores))) }
+}
+
+pub(super) fn pod(instance: &Instance) -> Pod {
     let Instance { started, ready_since, ending, .. } = *instance;
     let readiness = |ready, since| Some(Readiness { ready, since });
     let ready = match (started, ready_since) {

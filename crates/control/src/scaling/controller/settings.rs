@@ -1,6 +1,7 @@
 //! The autoscaler of a service, with its settings and metrics.
 
 use super::super::hpa::HpaSettings;
+use super::super::keda::KedaSettings;
 use super::super::knative::KnativeSettings;
 use super::super::{AlarmId, Names, Platform, PolicyId, ScalerSettings, Scheduled};
 use alloc::boxed::Box;
@@ -8,7 +9,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
-use units::InstanceCount;
+use units::{InstanceCount, Timestamp};
 
 /// The autoscaler of a service: one for each service.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +21,8 @@ pub enum Policy {
     Aws(Box<AwsScaling>),
     /// Kubernetes' horizontal pod autoscaler.
     Hpa(Box<HpaScaling>),
+    /// KEDA's ScaledObject.
+    Keda(Box<KedaScaling>),
     /// Knative's pod autoscaler.
     Knative(Box<KnativeScaling>),
 }
@@ -34,6 +37,10 @@ impl Policy {
                 let KnativeSettings { min, max, .. } = &knative.knative;
                 Some((min.get(), max.map_or(u32::MAX, InstanceCount::get)))
             }
+            Policy::Keda(keda) => {
+                let (min, max) = keda.keda.bounds();
+                Some((min.get(), max.get()))
+            }
             Policy::Hpa(hpa) => Some((hpa.hpa.min.get(), hpa.hpa.max.get())),
         }
     }
@@ -43,7 +50,7 @@ impl Policy {
         let scheduled: &[Scheduled] = match self {
             Policy::Aws(aws) => &aws.scaler.scheduled,
             Policy::Hpa(hpa) => &hpa.scheduled,
-            Policy::None | Policy::Knative(_) => &[],
+            Policy::None | Policy::Keda(_) | Policy::Knative(_) => &[],
         };
         Some(widest(self.bounds()?, scheduled))
     }
@@ -194,6 +201,67 @@ pub enum PodMetric {
     RequestsPerSecond,
     /// Requests in flight, in the same way.
     InFlight,
+}
+
+/// A ScaledObject of KEDA, with the inputs of its triggers. Every instance is a pod.
+#[derive(Debug, Clone)]
+pub struct KedaScaling {
+    /// The ScaledObject. The sync period of its autoscaler divides a minute.
+    pub keda: KedaSettings,
+    /// The input of each trigger, in their order.
+    pub inputs: Vec<KedaInput>,
+    /// Processors that a pod requests, in cores; none: its allotment.
+    pub request: Option<f64>,
+}
+
+impl KedaScaling {
+    /// The autoscaler that KEDA makes, with the metrics that are measured: without `cron`.
+    pub fn autoscaler(&self) -> HpaScaling {
+        let (mut hpa, order) = self.keda.hpa();
+        let metric = |trigger: &usize| match self.inputs.get(*trigger)? {
+            KedaInput::Cpu => Some(PodMetric::Cpu),
+            KedaInput::Time => None,
+            KedaInput::Query(query) => Some(query.metric),
+        };
+        let kinds: Vec<Option<PodMetric>> = order.iter().map(metric).collect();
+        let mut measured = kinds.iter().map(Option::is_some);
+        hpa.metrics.retain(|_| measured.next() == Some(true));
+        let metrics = kinds.into_iter().flatten().collect();
+        HpaScaling { hpa, metrics, request: self.request, scheduled: Vec::new() }
+    }
+}
+
+/// What a trigger reads.
+#[derive(Debug, Clone, PartialEq)]
+pub enum KedaInput {
+    /// Processor use of each pod over the previous sync period, in cores.
+    Cpu,
+    /// The time: a `cron` trigger.
+    Time,
+    /// A query.
+    Query(Query),
+}
+
+/// The definition of a query: what its result is in a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// The metric; the result is a total of the service.
+    pub metric: PodMetric,
+    /// The span over which it is averaged, in whole sync periods.
+    pub window: Duration,
+    /// The metric comes from the pods: the result is empty while none is ready. Otherwise it comes from the balancer.
+    pub of_pods: bool,
+    /// When the query fails.
+    pub outages: Vec<Outage>,
+}
+
+/// A span in which a query fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outage {
+    /// Its beginning.
+    pub from: Timestamp,
+    /// Its end, which is not in it.
+    pub until: Timestamp,
 }
 
 /// Knative's autoscaler of a revision: every instance is a pod.

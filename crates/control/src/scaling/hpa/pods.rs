@@ -52,7 +52,7 @@ impl Pod {
     }
 
     /// Whether it counts where totals are spread over ready pods.
-    pub(super) fn is_ready(&self) -> bool {
+    pub(in crate::scaling) fn is_ready(&self) -> bool {
         self.phase == Phase::Running && self.ready.is_some_and(|condition| condition.ready)
     }
 }

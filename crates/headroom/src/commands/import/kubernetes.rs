@@ -1,4 +1,4 @@
-//! `headroom import kubernetes`: a case file from HorizontalPodAutoscaler objects and the pods that they scale.
+//! `headroom import kubernetes`: a case file from HorizontalPodAutoscaler and ScaledObject objects and their pods.
 
 use super::{drafted, read, refuse, write};
 use crate::exit::Exit;
@@ -8,12 +8,13 @@ use ::import::kubernetes::{self, Cluster};
 use documents::import::kubernetes::summary;
 use std::path::PathBuf;
 
-/// Import HorizontalPodAutoscalers from YAML or JSON
+/// Import HorizontalPodAutoscalers and KEDA's ScaledObjects from YAML or JSON
 ///
 /// FILEs are manifests with one or several documents, or the output of `kubectl get hpa,deployments,statefulsets -A -o
-/// yaml`, in autoscaling/v2, v2beta2 or v1. Deployments, StatefulSets and ReplicaSets give requests, limits and
-/// replicas. Render Helm charts first (`helm template`). The result is a case file; values that the files do not
-/// contain are marked TODO. Everything that cannot be simulated is reported with its line, and left out.
+/// yaml`, in autoscaling/v2, v2beta2 or v1. ScaledObjects are read in keda.sh/v1alpha1, with triggers prometheus, cron
+/// and cpu. Deployments, StatefulSets and ReplicaSets give requests, limits and replicas. Render Helm charts first
+/// (`helm template`). The result is a case file; values that the files do not contain are marked TODO. Everything that
+/// cannot be simulated is reported with its line, and left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -59,4 +60,5 @@ const EXAMPLES: &str = "\
 Examples:
   kubectl get hpa,deploy,sts -A -o yaml | headroom import kubernetes -
   headroom import kubernetes deploy/*.yaml -o case.yaml
+  kubectl get scaledobjects,deploy,sts -A -o yaml | headroom import kubernetes -
   helm template my-release ./chart | headroom import kubernetes -";
