@@ -68,7 +68,8 @@ fn examples_can_be_copied() {
         let Some((_, examples)) = text.split_once("Examples:\n") else { continue };
         let mut goes_on = false;
         for line in examples.lines().take_while(|line| !line.is_empty()) {
-            let is_command = line.contains("headroom ") || line.trim_start().starts_with("curl ") || goes_on;
+            let of_others = ["curl ", "terraform "].iter().any(|name| line.trim_start().starts_with(name));
+            let is_command = line.contains("headroom ") || of_others || goes_on;
             assert!(is_command || line.ends_with([':', '?']), "{command:?} is broken in this line: {line}");
             goes_on = is_command && line.ends_with(['\\', '|']);
         }
