@@ -10,7 +10,7 @@ mod hops;
 pub(crate) mod key;
 pub(crate) mod limits;
 mod mirror;
-mod pools;
+pub(crate) mod pools;
 mod routes;
 mod rules;
 mod unused;

@@ -475,6 +475,7 @@ fn what_is_wrong_with_zones_is_told_with_a_way_out() {
         "    zones: [a, b, a]",
         "    balancing: { cross_zone: false }",
         "    zones: 3\n    balancing: { cross_zone: false, nodes: 4 }",
+        "    zones: 3\n    balancing: { cross_zone: false, ejection: {} }",
         "    zones: [east, west]\n    failures: [{ at: 1h, zone: wets }]",
         "    failures: [{ at: 1h, zone: a }]",
         "    zones: 2\n    failures: [{ at: 1h, zone: a, instances: 1 }]",

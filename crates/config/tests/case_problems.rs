@@ -162,6 +162,27 @@ fn keys_of_requests() {
     insta::assert_snapshot!(told(&changes));
 }
 
+/// Balancing that depends on clients and failures.
+#[test]
+fn managed_balancing() {
+    let balancing = |to: &str| format!("balancing: {{ {to} }}");
+    let rows = [
+        "algorithm: consistent-hash",
+        "algorithm: consistent-hash, hash: client",
+        "algorithm: round-robin, hash: client",
+        "affinity: { cookie: instance }",
+        "algorithm: consistent-hash, hash: { header: a b }, affinity: { cookie: instance }",
+        "ejection: { base: 0s }",
+        "ejection: { consecutive_failures: 0, base: 1m, longest: 1s }",
+        "panic_below: 50%",
+        "health: { path: /healthz }",
+    ];
+    let rows: Vec<String> = rows.iter().map(|to| balancing(to)).collect();
+    let from = "balancing: { algorithm: least-outstanding, nodes: 2 }";
+    let changes: Vec<(&str, &str)> = rows.iter().map(|to| (from, to.as_str())).collect();
+    insta::assert_snapshot!(told(&changes));
+}
+
 #[test]
 fn names_of_other_things() {
     insta::assert_snapshot!(told(&[

@@ -26,7 +26,7 @@ pub(crate) use process::{Prepared, ProcessPool};
 use crate::metrics::pools::{InstanceCounts, InstanceState, PoolCounts, Retried, Retry};
 use crate::settings::Pool;
 use control::balance::ejection::{Decision, Seen};
-use control::balance::{InstanceId, Outcome, Picker, Placed, SlowStart, Weight};
+use control::balance::{Balancer as _, InstanceId, Outcome, Picker, Placed, SlowStart, Weight};
 use stats::Rng;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ impl WorkerPool {
                 if !known.present {
                     self.picker.add(now, id, Weight::ONE);
                 }
-                self.picker.sent(now, id, old.in_flight(id));
+                (0..old.in_flight(id)).for_each(|_| self.picker.sent(now, id));
                 if !known.present {
                     self.picker.remove(now, id);
                 }
@@ -196,7 +196,7 @@ impl WorkerPool {
         self.requests += u64::from(attempt == Attempt::First);
         self.said = None;
         let id = placed.instance();
-        self.picker.sent(now, id, 1);
+        self.picker.sent(now, id);
         self.instances[id.0 as usize].requests += 1;
         if !self.cookies.is_empty() {
             let kind = match placed {

@@ -69,6 +69,8 @@ pub struct Window {
     pub failed: u64,
     /// Attempts after the first; a request counts once above, regardless of its attempts.
     pub retried: u64,
+    /// Instances that were ejected because they failed requests.
+    pub ejections: u64,
     /// New connections between balancer and instances.
     pub connections: u64,
     /// Response time at the balancer, from the arrival there: of requests with a response, including errors, or timed
@@ -100,6 +102,7 @@ impl Window {
         self.timed_out += part.timed_out;
         self.failed += part.failed;
         self.retried += part.retried;
+        self.ejections += part.ejections;
         self.connections += part.connections;
         add_reasons(&mut self.shed, &part.shed);
         add_reasons(&mut self.would_shed, &part.would_shed);
@@ -121,6 +124,7 @@ impl Window {
         for count in [arrived, answered, errors, refused, timed_out, failed, retried, connections] {
             *count = 0;
         }
+        self.ejections = 0;
         (self.queued, self.in_system) = (0.0, 0.0);
     }
 }

@@ -29,6 +29,7 @@ mod incidents;
 mod instance;
 mod keys;
 mod list;
+mod placing;
 mod pool;
 mod processor;
 mod program;
@@ -133,7 +134,8 @@ impl Requests {
             }
         }
         for (number, service) in (0..).zip(&plant.services) {
-            if service.admission.as_ref().is_some_and(AdmissionControl::ticks) {
+            let ejects = service.placing.as_ref().is_some_and(|placing| placing.ejection.is_some());
+            if ejects || service.admission.as_ref().is_some_and(AdmissionControl::ticks) {
                 plant.timers.push(0, Due::Admission(number));
             }
         }

@@ -1,7 +1,10 @@
 //! The tables of a case file. Their descriptions are used in the JSON Schema.
 
 use super::words::{Begins, GoalText, LockTime, Number, Seed, Times, Zone, ZoneNames};
-use crate::file::{FileConcurrency, FilePolicy, FilePriority, FileRateClass, FileServiceLevel};
+use crate::file::{
+    FileAffinity, FileConcurrency, FileEjection, FileKey, FilePolicy, FilePriority, FileRateClass,
+    FileServiceLevel,
+};
 use fields::{At, Count, Frequency, Names, Needed, Share, Size, Span, Switch, Text, tables};
 
 pub(super) use super::scaling_file::ScalingTable;
@@ -323,9 +326,18 @@ tables! {
 
     /// How requests are distributed over instances.
     BalancingTable {
-        /// The balancing algorithm: `round-robin`, `weighted-round-robin`, `least-outstanding` or `peak-ewma`. Default:
-        /// round-robin.
+        /// The balancing algorithm: `round-robin`, `weighted-round-robin`, `least-outstanding`, `peak-ewma` or
+        /// `consistent-hash`. Default: round-robin.
         algorithm: Option<At<Text>>,
+        /// With `consistent-hash`: the key that is hashed, as in a gateway's file.
+        hash: Option<At<FileKey>>,
+        /// Session affinity, as in a gateway's file: clients stay with their instance.
+        affinity: Option<At<FileAffinity>>,
+        /// Ejection of instances that fail requests, as in a gateway's file.
+        ejection: Option<At<FileEjection>>,
+        /// With `affinity`, `ejection` or `consistent-hash`: all instances are used if less than this share of them is
+        /// usable. Default: 50%.
+        panic_below: Option<At<Share>>,
         /// Balancer nodes, each with its own pointer, counts and connections. Default: 1.
         nodes: Option<At<Count>>,
         /// Which idle connection is reused: `random`, `most-recent`, `least-recent`, or `never` for a new connection

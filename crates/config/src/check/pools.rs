@@ -76,7 +76,7 @@ fn balance(at: &At<FileBalance>, report: &mut Report) -> Balance {
     Balance::Hash(key::key(hash, report))
 }
 
-fn affinity(found: &FileAffinity, report: &mut Report) -> Affinity {
+pub(crate) fn affinity(found: &FileAffinity, report: &mut Report) -> Affinity {
     Affinity { cookie: key::cookie_name(&found.cookie, "instance", report) }
 }
 
@@ -104,7 +104,7 @@ fn health(found: &FileHealth, report: &mut Report) -> Health {
     }
 }
 
-fn ejection(found: &FileEjection, report: &mut Report) -> Ejection {
+pub(crate) fn ejection(found: &FileEjection, report: &mut Report) -> Ejection {
     let default = Ejection::default();
     let least = Duration::from_millis(1);
     let base = span(found.base.as_ref(), default.base, least, report);

@@ -169,20 +169,6 @@ impl Picker {
         });
     }
 
-    /// So many requests were sent to an instance.
-    #[inline]
-    pub fn sent(&mut self, now: Timestamp, to: InstanceId, times: u32) {
-        for _ in 0..times {
-            each!(self, inner => inner.sent(now, to));
-        }
-    }
-
-    /// A request that was sent has ended.
-    #[inline]
-    pub fn answered(&mut self, now: Timestamp, from: InstanceId, outcome: Outcome) {
-        each!(self, inner => inner.answered(now, from, outcome));
-    }
-
     /// As [`Available::availability`].
     pub fn availability(&self, id: InstanceId) -> Option<Availability> {
         each!(self, inner => inner.availability(id))
@@ -205,6 +191,32 @@ impl Picker {
     /// Whether too few instances are usable, so that all are used.
     pub fn panics(&self) -> bool {
         each!(self, inner => inner.panic().is_some())
+    }
+}
+
+/// [`Balancer::pick`] is for requests with neither key nor cookie.
+impl Balancer for Picker {
+    fn added(&mut self, id: InstanceId, weight: Weight) {
+        each!(self, inner => inner.added(id, weight));
+    }
+
+    fn removed(&mut self, id: InstanceId) {
+        each!(self, inner => inner.removed(id));
+    }
+
+    #[inline]
+    fn pick(&mut self, now: Timestamp, rng: &mut Rng) -> Option<InstanceId> {
+        each!(self, inner => inner.pick(now, rng))
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Timestamp, to: InstanceId) {
+        each!(self, inner => inner.sent(now, to));
+    }
+
+    #[inline]
+    fn answered(&mut self, now: Timestamp, from: InstanceId, outcome: Outcome) {
+        each!(self, inner => inner.answered(now, from, outcome));
     }
 }
 

@@ -73,7 +73,7 @@ impl Prepared {
         }
         let health = pool.health.as_ref();
         Ok(Prepared {
-            ejection: pool.ejection.as_ref().map(ejection_settings).transpose()?,
+            ejection: pool.ejection.as_ref().map(settings::Ejection::checked).transpose()?,
             health: health
                 .map(|health| HealthState::new(health.healthy_after, health.unhealthy_after))
                 .transpose()?,
@@ -81,15 +81,6 @@ impl Prepared {
             settings: pool.clone(),
         })
     }
-}
-
-fn ejection_settings(found: &settings::Ejection) -> Result<ejection::Settings, SettingsError> {
-    Ok(ejection::Settings::default()
-        .consecutive_failures(found.consecutive_failures)?
-        .interval(found.interval)?
-        .compare_from(found.min_instances, found.min_requests)?
-        .times(found.base, found.longest)?
-        .max_share(found.max_share))
 }
 
 impl ProcessPool {

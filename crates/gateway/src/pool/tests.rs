@@ -59,7 +59,7 @@ fn state(pool: &WorkerPool, port: u16) -> Option<InstanceState> {
 fn send(pool: &mut WorkerPool, now: Timestamp, port: u16, times: u32, outcome: Outcome) {
     let id = pool.process.id(address(port));
     for _ in 0..times {
-        pool.picker.sent(now, id, 1);
+        pool.picker.sent(now, id);
         pool.ended(now, id, outcome);
     }
 }

@@ -1,7 +1,8 @@
 //! Instances of a pool, and how requests are distributed over them.
 
 use super::KeyBy;
-use control::balance::{Method, Weight};
+use control::SettingsError;
+use control::balance::{Method, Weight, ejection};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -128,6 +129,21 @@ impl Default for Ejection {
             longest: Duration::from_secs(300),
             max_share: Ratio::new(0.1).unwrap_or_default(),
         }
+    }
+}
+
+impl Ejection {
+    /// The same as settings of `control`.
+    ///
+    /// # Errors
+    /// A value of zero.
+    pub fn checked(&self) -> Result<ejection::Settings, SettingsError> {
+        Ok(ejection::Settings::default()
+            .consecutive_failures(self.consecutive_failures)?
+            .interval(self.interval)?
+            .compare_from(self.min_instances, self.min_requests)?
+            .times(self.base, self.longest)?
+            .max_share(self.max_share))
     }
 }
 

@@ -123,6 +123,7 @@ impl<'a> Governed<'a> {
             self.whole.used += all.used;
             self.whole.possible += all.possible;
             self.whole.queued += self.minute.queued;
+            self.whole.ejections += self.minute.ejections;
             add_reasons(&mut self.whole.shed, &self.minute.shed);
             add_reasons(&mut self.whole.would_shed, &self.minute.would_shed);
             self.whole.balancer.add(&self.minute.balancer);

@@ -2,7 +2,7 @@
 
 use super::shape::Shape;
 use crate::plant::{Plant, Window};
-use crate::settings::{Accept, Connections, Host, ServiceId, System, Traffic};
+use crate::settings::{Accept, Connections, Host, Service, ServiceId, System, Traffic};
 use std::time::Duration;
 use units::{InstanceCount, Timestamp};
 
@@ -136,8 +136,10 @@ impl Curves {
         threads: usize,
         plant: impl Fn(&System) -> P + Sync,
     ) -> Option<Curves> {
-        // What a zone carries depends on its own number of instances, which is not recorded.
-        if system.services.iter().any(|service| service.zones.are_separate()) {
+        // What a zone or a client's instance carries, and what ejection prevents, is not recorded.
+        let is_not_recorded =
+            |service: &Service| service.zones.are_separate() || service.balancing.is_managed();
+        if system.services.iter().any(is_not_recorded) {
             return None;
         }
         let system = &smaller(system);

@@ -9,7 +9,9 @@ pub(crate) fn remarks(rows: &[Row], decisions: &[Noted<Decision>], totals: &Tota
         by_reason("limits before the balancer refused", &totals.shed),
         by_reason("limits in shadow would have refused", &totals.would_shed),
     ];
-    credits(rows, decisions).into_iter().chain(limits.into_iter().flatten()).collect()
+    let ejected = totals.ejections;
+    let ejected = (ejected > 0).then(|| format!("ejections of instances that failed requests: {ejected}"));
+    credits(rows, decisions).into_iter().chain(limits.into_iter().flatten()).chain(ejected).collect()
 }
 
 /// The refusals of limits.

@@ -58,6 +58,8 @@ pub struct Totals {
     pub failed: u64,
     /// Attempts after the first.
     pub retried: u64,
+    /// How often an instance was ejected because it failed requests.
+    pub ejections: u64,
     /// New connections between balancer and instances.
     pub connections: u64,
     /// Response time at the balancer, over all requests.
@@ -93,6 +95,7 @@ pub(crate) struct Whole {
     pub(crate) application: stats::Sketch,
     pub(crate) shed: BTreeMap<&'static str, u64>,
     pub(crate) would_shed: BTreeMap<&'static str, u64>,
+    pub(crate) ejections: u64,
     pub(crate) queued: f64,
     pub(crate) used: f64,
     pub(crate) possible: f64,
@@ -130,6 +133,7 @@ impl Totals {
             timed_out: sum(|row| row.timed_out),
             failed: sum(|row| row.failed),
             retried: sum(|row| row.retried),
+            ejections: whole.ejections,
             connections: sum(|row| row.connections),
             balancer: Quantiles::of(&whole.balancer),
             application: Quantiles::of(&whole.application),

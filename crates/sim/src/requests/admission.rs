@@ -561,16 +561,20 @@ impl Requests {
         }
     }
 
-    /// The periodic tick of a service's limits.
+    /// The periodic tick of a service's limits and of its ejection.
     pub(super) fn admission_ticks(&mut self, number: u16) {
         let now = Timestamp::from_nanos(self.now);
-        if let Some(admission) = &mut self.services[usize::from(number)].admission {
+        let service = &mut self.services[usize::from(number)];
+        if let Some(placing) = &mut service.placing {
+            placing.tick(now, &mut service.balancers);
+        }
+        let next_look = service.admission.as_mut().and_then(|admission| {
             admission.tick(now);
-            let next_look = admission.next_look(now);
-            self.timers.push(self.now + TICK, Due::Admission(number));
-            if let Some(at) = next_look {
-                self.timers.push(at.as_nanos(), Due::Look(number));
-            }
+            admission.next_look(now)
+        });
+        self.timers.push(self.now + TICK, Due::Admission(number));
+        if let Some(at) = next_look {
+            self.timers.push(at.as_nanos(), Due::Look(number));
         }
     }
 

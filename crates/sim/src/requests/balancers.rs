@@ -1,9 +1,10 @@
 //! The balancer nodes of a service: each has its own pointer and counts, as the nodes of a real balancer.
 
+use super::placing::Brought;
 use crate::settings::{Algorithm, Balancing, Zones};
 use control::balance::{
-    Available, Balancer, InstanceId, LeastOutstanding, Outcome, PeakEwma, RoundRobin, SlowStart, Weight,
-    WeightedRoundRobin,
+    Available, Balancer, InstanceId, LeastOutstanding, Method, Outcome, PeakEwma, Picker, RoundRobin,
+    SlowStart, Weight, WeightedRoundRobin,
 };
 use stats::Rng;
 use std::time::Duration;
@@ -18,6 +19,7 @@ pub(super) struct Balancers {
     began: bool,
     /// The number of zones, if a node sends only to its own: the n-th node is in the n-th zone, cyclically.
     zones: Option<u16>,
+    panic_below: Ratio,
 }
 
 #[derive(Debug, Clone)]
@@ -29,6 +31,8 @@ enum Nodes {
     SlowWeighted(Vec<Available<WeightedRoundRobin>>),
     SlowLeast(Vec<Available<LeastOutstanding>>),
     SlowEwma(Vec<Available<PeakEwma>>),
+    /// As in the gateway, where clients and failures matter.
+    Managed(Vec<Picker>),
 }
 
 macro_rules! on {
@@ -41,6 +45,7 @@ macro_rules! on {
             Nodes::SlowWeighted($name) => $do,
             Nodes::SlowLeast($name) => $do,
             Nodes::SlowEwma($name) => $do,
+            Nodes::Managed($name) => $do,
         }
     };
 }
@@ -54,6 +59,9 @@ impl Balancers {
             .filter(|span| !span.is_zero())
             .and_then(|span| SlowStart::new(span, Ratio::ZERO, 1.0).ok());
         let nodes = match (balancing.algorithm, slow_start.is_some()) {
+            (algorithm, _) if balancing.is_managed() => {
+                Nodes::Managed(vec![Picker::new(method(algorithm)); n])
+            }
             (Algorithm::RoundRobin, false) => Nodes::RoundRobin(vec![RoundRobin::new(); n]),
             (Algorithm::WeightedRoundRobin, false) => Nodes::Weighted(vec![WeightedRoundRobin::new(); n]),
             (Algorithm::LeastOutstanding, false) => Nodes::Least(vec![LeastOutstanding::new(); n]),
@@ -64,9 +72,10 @@ impl Balancers {
             }
             (Algorithm::LeastOutstanding, true) => Nodes::SlowLeast(vec![around(LeastOutstanding::new()); n]),
             (Algorithm::PeakEwma, true) => Nodes::SlowEwma(vec![around(PeakEwma::default()); n]),
+            (Algorithm::ConsistentHash { .. }, _) => Nodes::Managed(vec![Picker::new(Method::Hash); n]),
         };
         let zones = zones.are_separate().then(|| zones.names.len().min(usize::from(u16::MAX)) as u16);
-        Balancers { nodes, slow_start, began: false, zones }
+        Balancers { nodes, slow_start, began: false, zones, panic_below: balancing.panic_below }
     }
 
     /// The number of zones, if a node sends only to its own.
@@ -82,6 +91,10 @@ impl Balancers {
                 Nodes::SlowWeighted(nodes) => configure(nodes, at, self.slow_start),
                 Nodes::SlowLeast(nodes) => configure(nodes, at, self.slow_start),
                 Nodes::SlowEwma(nodes) => configure(nodes, at, self.slow_start),
+                Nodes::Managed(nodes) => {
+                    let (slow_start, panic_below) = (self.slow_start, self.panic_below);
+                    nodes.iter_mut().for_each(|node| node.configure(at, slow_start, panic_below));
+                }
                 _ => {}
             }
         }
@@ -92,8 +105,46 @@ impl Balancers {
             Nodes::SlowWeighted(nodes) => each(nodes, here, |node| node.add(at, id, weight)),
             Nodes::SlowLeast(nodes) => each(nodes, here, |node| node.add(at, id, weight)),
             Nodes::SlowEwma(nodes) => each(nodes, here, |node| node.add(at, id, weight)),
+            Nodes::Managed(nodes) => each(nodes, here, |node| node.add(at, id, weight)),
             nodes => on!(nodes, nodes => each(nodes, here, |node| node.added(id, weight))),
         }
+    }
+
+    /// Sends no new requests to an instance, except those of its clients.
+    pub(super) fn drain(&mut self, now: u64, id: u32) {
+        let at = Timestamp::from_nanos(now);
+        match &mut self.nodes {
+            Nodes::Managed(nodes) => nodes.iter_mut().for_each(|node| node.drain(at, InstanceId(id))),
+            _ => self.remove(id),
+        }
+    }
+
+    pub(super) fn eject(&mut self, now: Timestamp, id: InstanceId, until: Timestamp) {
+        if let Nodes::Managed(nodes) = &mut self.nodes {
+            nodes.iter_mut().for_each(|node| node.eject(now, id, until));
+        }
+    }
+
+    /// As [`send`](Self::send), for what a request brings, and to another instance than the failed one.
+    pub(super) fn place(
+        &mut self,
+        node: u16,
+        now: u64,
+        brought: Brought,
+        failed: Option<InstanceId>,
+        rng: &mut Rng,
+    ) -> Option<u32> {
+        let now = Timestamp::from_nanos(now);
+        let Nodes::Managed(nodes) = &mut self.nodes else { return None };
+        let node = &mut nodes[node as usize];
+        let Brought { key, cookie } = brought;
+        let placed = match failed {
+            Some(failed) => node.place_elsewhere(now, key, &[failed], rng),
+            None => node.place(now, key, cookie, rng),
+        };
+        let picked = placed?.instance();
+        node.sent(now, picked);
+        Some(picked.0)
     }
 
     pub(super) fn remove(&mut self, id: u32) {
@@ -140,6 +191,15 @@ impl Balancers {
 /// Runs for each of the nodes that `here` selects by their number.
 fn each<B>(nodes: &mut [B], here: impl Fn(usize) -> bool, run: impl FnMut(&mut B)) {
     nodes.iter_mut().enumerate().filter(|(number, _)| here(*number)).map(|(_, node)| node).for_each(run);
+}
+
+fn method(algorithm: Algorithm) -> Method {
+    match algorithm {
+        Algorithm::RoundRobin | Algorithm::WeightedRoundRobin => Method::RoundRobin,
+        Algorithm::LeastOutstanding => Method::LeastOutstanding,
+        Algorithm::PeakEwma => Method::PeakEwma,
+        Algorithm::ConsistentHash { .. } => Method::Hash,
+    }
 }
 
 fn around<B: Balancer>(inner: B) -> Available<B> {

@@ -63,17 +63,9 @@ impl Requests {
         let host = &service.hosts[instance.host as usize];
         let weight = weight(service.algorithm, host.speed, host.cores);
         service.balancers.add(self.now, slot, weight, instance.zone);
+        service.placing.iter_mut().for_each(|placing| placing.added(slot));
         instance.registered = true;
         self.open_nodes(instance_service);
-    }
-
-    /// An instance leaves the balancer nodes.
-    fn deregister(&mut self, slot: u32) {
-        let instance = &mut self.instances[slot as usize];
-        let number = instance.service;
-        instance.registered = false;
-        self.services[number as usize].balancers.remove(slot);
-        self.open_nodes(number);
     }
 
     /// With zones of their own, nodes without instances get no requests.
@@ -98,7 +90,10 @@ impl Requests {
         if instance.state != State::Failed {
             instance.state = State::Draining;
         }
-        self.deregister(slot);
+        instance.registered = false;
+        let number = instance.service;
+        self.services[number as usize].balancers.drain(self.now, slot);
+        self.open_nodes(number);
     }
 
     /// The requests of an instance fail.
@@ -111,7 +106,11 @@ impl Requests {
 
     pub(super) fn remove_instance(&mut self, slot: u32) {
         let service = self.instances[slot as usize].service;
-        self.deregister(slot);
+        self.instances[slot as usize].registered = false;
+        let state = &mut self.services[service as usize];
+        state.balancers.remove(slot);
+        state.placing.iter_mut().for_each(|placing| placing.removed(slot));
+        self.open_nodes(service);
         self.instances[slot as usize].state = State::Failed;
         self.lose_all(slot, true);
         self.instances[slot as usize].state = State::Free;

@@ -9,7 +9,7 @@ use super::service::Link;
 use super::timers::Due;
 use super::visit::{At, From, Visit};
 use crate::settings::Reuse;
-use control::balance::Outcome;
+use control::balance::{InstanceId, Outcome};
 use stats::SplitMix;
 use std::time::Duration;
 use units::Timestamp;
@@ -85,9 +85,14 @@ impl Requests {
         visit.op = service.endpoints[visit.endpoint as usize];
         visit.node = service.open[visit.rng.below(service.open.len())];
         let (node, number, failed) = (visit.node, visit.service, visit.instance);
-        let picked = match visit.attempt {
-            0 => service.balancers.send(node, now, &mut self.balance),
-            _ => service.balancers.send_again(node, now, failed, &mut self.balance),
+        let picked = match (&service.placing, visit.attempt) {
+            (None, 0) => service.balancers.send(node, now, &mut self.balance),
+            (None, _) => service.balancers.send_again(node, now, failed, &mut self.balance),
+            (Some(placing), attempt) => {
+                let brought = placing.brought(&self.keys, visit.identity);
+                let failed = (attempt > 0 && failed != NONE).then_some(InstanceId(failed));
+                service.balancers.place(node, now, brought, failed, &mut self.balance)
+            }
         };
         visit.instance = picked.unwrap_or(NONE);
         if let Some(timeout) = service.timeout {
@@ -167,7 +172,14 @@ impl Requests {
         let service = &mut self.services[number as usize];
         if visit.instance != NONE {
             let first_byte = took(now - visit.sent);
-            service.balancers.answered(visit.node, now, visit.instance, ended.outcome(first_byte));
+            let outcome = ended.outcome(first_byte);
+            service.balancers.answered(visit.node, now, visit.instance, outcome);
+            if let Some(placing) = &mut service.placing {
+                placing.ended(now, visit.instance, outcome, &mut service.balancers);
+                if ended.status().is_some() {
+                    placing.responded(&self.keys, visit.identity, visit.instance);
+                }
+            }
         }
         if service.timeout.is_some() {
             service.patience.remove(&mut self.visits.slots, v);

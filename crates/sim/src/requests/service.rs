@@ -5,6 +5,7 @@ use super::balancers::Balancers;
 use super::draw::Draw;
 use super::list::List;
 use super::nanos;
+use super::placing::Placing;
 use super::program::Program;
 use crate::plant::Window;
 use crate::settings::{Accept, Algorithm, Connections, Host, Retries, Reuse, Service, Start, System};
@@ -47,6 +48,7 @@ pub(super) struct ServiceState {
 
     pub(super) admission: Option<AdmissionControl>,
     pub(super) balancers: Balancers,
+    pub(super) placing: Option<Placing>,
     /// Requests with waiting clients, longest first.
     pub(super) patience: List,
     pub(super) patience_armed: bool,
@@ -155,6 +157,7 @@ impl ServiceState {
             instance_limit: balancing.instance_limit.unwrap_or(u32::MAX),
             admission: AdmissionControl::new(&service.admission),
             balancers: Balancers::new(balancing, &service.zones),
+            placing: Placing::new(balancing),
             patience: List::default(),
             patience_armed: false,
             lingering: List::default(),
@@ -211,6 +214,9 @@ impl ServiceState {
         self.window_began = now;
         into.clear();
         std::mem::swap(into, &mut self.window);
+        if let Some(placing) = &mut self.placing {
+            into.ejections = std::mem::take(&mut placing.ejections);
+        }
         if let Some(admission) = &mut self.admission {
             admission.take_would_shed(&mut into.would_shed);
         }

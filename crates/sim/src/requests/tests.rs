@@ -4,5 +4,6 @@ mod closed_forms;
 mod instances;
 mod laws;
 mod limits;
+mod placing;
 mod world;
 mod zones;

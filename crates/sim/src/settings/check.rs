@@ -2,7 +2,7 @@
 
 mod cloud;
 
-use super::{Accept, Connections, Distribution, Endpoint, Host, Service, Step, System, Traffic};
+use super::{Accept, Algorithm, Connections, Distribution, Endpoint, Host, Service, Step, System, Traffic};
 use std::fmt;
 
 /// A setting that cannot be simulated.
@@ -128,6 +128,14 @@ impl Check<'_> {
         self.that((1..1 << 16).contains(&nodes), format!("{at}.balancing.nodes"), nodes, "from 1 to 65535");
         let patient = balancing.timeout.is_none_or(|timeout| !timeout.is_zero());
         self.that(patient, format!("{at}.balancing.timeout"), "0", "above 0, or none");
+        let separate = service.zones.are_separate() && balancing.is_managed();
+        self.that(!separate, format!("{at}.zones.across"), "false", "true with a hash, affinity or ejection");
+        let hashed = match balancing.algorithm {
+            Algorithm::ConsistentHash { key } => Some(key),
+            _ => None,
+        };
+        hashed.into_iter().for_each(|key| self.key(format!("{at}.balancing.hash"), key));
+        balancing.affinity.into_iter().for_each(|key| self.key(format!("{at}.balancing.affinity"), key));
         if let Some(retries) = balancing.retries {
             self.share(format!("{at}.balancing.retries.budget"), retries.budget);
         }

@@ -1,8 +1,11 @@
 //! Services: the steps of a request, and balancing.
 
-use super::{Admission, Deployment, Distribution, Failure, Host, Price, Scaling, Server, Start, Zones};
+use super::{
+    Admission, Deployment, Distribution, Failure, Host, KeyId, Price, Scaling, Server, Start, Zones,
+};
+use control::balance::ejection;
 use std::time::Duration;
-use units::InstanceCount;
+use units::{InstanceCount, Ratio};
 
 /// A service, by its index in [`System::services`](super::System::services).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,6 +140,13 @@ pub struct Incidents {
 pub struct Balancing {
     /// The balancing algorithm.
     pub algorithm: Algorithm,
+    /// Session affinity: the key whose values are the clients, each of which stays with its instance. Instances that
+    /// drain keep their clients.
+    pub affinity: Option<KeyId>,
+    /// When an instance that fails requests gets none for some time.
+    pub ejection: Option<ejection::Settings>,
+    /// With affinity, ejection or a hash: all instances are used if less than this share of them is usable.
+    pub panic_below: Ratio,
     /// Balancer nodes, each with its own pointer, counts and connections, at least 1. Each request goes to a random
     /// node.
     pub nodes: u32,
@@ -162,6 +172,9 @@ impl Default for Balancing {
     fn default() -> Self {
         Balancing {
             algorithm: Algorithm::RoundRobin,
+            affinity: None,
+            ejection: None,
+            panic_below: Ratio::ZERO,
             nodes: 1,
             connections: Connections::PerCall {
                 caller_cpu: Duration::ZERO,
@@ -177,6 +190,14 @@ impl Default for Balancing {
     }
 }
 
+impl Balancing {
+    /// Whether it is more than an algorithm: it depends on clients or failures.
+    pub fn is_managed(&self) -> bool {
+        let hashes = matches!(self.algorithm, Algorithm::ConsistentHash { .. });
+        hashes || self.affinity.is_some() || self.ejection.is_some()
+    }
+}
+
 /// The balancing algorithm; all are implemented in `control`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
@@ -188,6 +209,11 @@ pub enum Algorithm {
     LeastOutstanding,
     /// The one with the lowest product of recent response time and load.
     PeakEwma,
+    /// The one for the hash of the request's key, with bounded loads; requests without a value go to any.
+    ConsistentHash {
+        /// The key.
+        key: KeyId,
+    },
 }
 
 /// The connections between balancer (or calling service) and instance.

@@ -24,7 +24,7 @@ pub(super) struct Known<'a> {
     priorities: Vec<String>,
     /// The key of each rate class that has one.
     keyed: Vec<Option<Keyed>>,
-    traffic: Option<&'a TrafficTable>,
+    pub(super) traffic: Option<&'a TrafficTable>,
 }
 
 impl<'a> Known<'a> {

@@ -1,10 +1,13 @@
 //! Balancing, and the start and end of instances.
 
 use super::Builder;
+use super::keys::CLIENT;
 use super::service::share_of;
 use crate::case::file::{BalancingTable, ConnectionTable, DeploymentTable, RetriesTable, StartTable};
+use crate::check::pools;
+use crate::file::FileAffinity;
 use fields::{At, Span, word};
-use sim::settings::{Algorithm, Balancing, Connections, Deployment, Retries, Reuse, Start, Zones};
+use sim::settings::{Algorithm, Balancing, Connections, Deployment, KeyId, Retries, Reuse, Start, Zones};
 use std::time::Duration;
 
 impl Builder<'_> {
@@ -14,6 +17,7 @@ impl Builder<'_> {
             ("weighted-round-robin", Algorithm::WeightedRoundRobin),
             ("least-outstanding", Algorithm::LeastOutstanding),
             ("peak-ewma", Algorithm::PeakEwma),
+            ("consistent-hash", Algorithm::ConsistentHash { key: KeyId(0) }),
         ];
         let reuses = [
             ("random", Some(Reuse::Random)),
@@ -42,8 +46,26 @@ impl Builder<'_> {
                 }
             }
         };
+        let algorithm = word(table.algorithm.as_ref(), &algorithms, self.report);
+        let algorithm = self.hashed(table, algorithm);
+        let affinity = table.affinity.as_ref().and_then(|at| self.affinity(at, algorithm));
+        let ejection = table.ejection.as_ref();
+        let ejection = ejection.and_then(|at| pools::ejection(&at.value, self.report).checked().ok());
+        let usual = gateway::settings::Pool::new("", Vec::new()).panic_below;
+        let found = Balancing { algorithm, affinity, ejection, ..Balancing::default() };
+        if let Some(at) = table.panic_below.as_ref().filter(|_| !found.is_managed()) {
+            let help = "add `ejection: {}`, or remove it".to_owned();
+            let message = "only with `ejection`, `affinity` or `consistent-hash`".to_owned();
+            self.report.wrong(&at.place, message, "no effect", help);
+        }
+        if let Some(at) = table.cross_zone.as_ref().filter(|_| found.is_managed() && zones.are_separate()) {
+            let help = "remove `cross_zone`, or `ejection`, `affinity` and `consistent-hash`".to_owned();
+            let message =
+                "`false` cannot be simulated with `ejection`, `affinity` or `consistent-hash`".to_owned();
+            self.report.wrong(&at.place, message, "not simulated together", help);
+        }
         Balancing {
-            algorithm: word(table.algorithm.as_ref(), &algorithms, self.report),
+            panic_below: table.panic_below.as_ref().map_or(usual, |at| at.value.0),
             nodes: self.nodes(table, zones),
             connections,
             timeout: table.timeout.as_ref().map(|at| at.value.0),
@@ -58,7 +80,45 @@ impl Builder<'_> {
             instance_limit: table.instance_limit.as_ref().map(|at| at.value.0),
             slow_start: table.slow_start.as_ref().map(|at| at.value.0),
             network: self.span(table.network.as_ref(), Duration::ZERO),
+            ..found
         }
+    }
+
+    /// The algorithm with the key that it hashes.
+    fn hashed(&mut self, table: &BalancingTable, algorithm: Algorithm) -> Algorithm {
+        match (algorithm, &table.hash, &table.algorithm) {
+            (Algorithm::ConsistentHash { .. }, Some(at), _) => {
+                let traffic = self.classes.traffic;
+                let key = traffic.and_then(|traffic| self.keys.find(at, traffic, self.report));
+                // Anything else, where the key was reported.
+                key.map_or(Algorithm::RoundRobin, |key| Algorithm::ConsistentHash { key })
+            }
+            (Algorithm::ConsistentHash { .. }, None, Some(at)) => {
+                let help = "add `hash: client`, `hash: { header: X-Api-Key }` or `hash: { cookie: sid }`";
+                let message = "`consistent-hash` requires `hash`".to_owned();
+                self.report.wrong(&at.place, message, "the hash of what?", help.to_owned());
+                Algorithm::RoundRobin
+            }
+            (_, Some(at), _) => {
+                let help = "add `algorithm: consistent-hash`, or remove it".to_owned();
+                let message = "only with `algorithm: consistent-hash`".to_owned();
+                self.report.wrong(&at.place, message, "no effect", help);
+                algorithm
+            }
+            _ => algorithm,
+        }
+    }
+
+    /// The clients that stay with their instance.
+    fn affinity(&mut self, at: &At<FileAffinity>, algorithm: Algorithm) -> Option<KeyId> {
+        if matches!(algorithm, Algorithm::ConsistentHash { .. }) {
+            let message = "clients are kept together by `consistent-hash` already".to_owned();
+            let help = "remove `affinity`, or balance another way".to_owned();
+            self.report.wrong(&at.place, message, "a second way", help);
+        }
+        pools::affinity(&at.value, self.report);
+        let traffic = self.classes.traffic?;
+        self.keys.named(CLIENT, &at.place, traffic, self.report)
     }
 
     pub(super) fn start(&mut self, table: Option<&StartTable>) -> Start {

@@ -171,5 +171,5 @@ pub(super) fn classes(
 }
 
 /// The name of the key that is the client address.
-const CLIENT: &str = "client";
+pub(super) const CLIENT: &str = "client";
 const ZIPF_MAX: f64 = 10.0;

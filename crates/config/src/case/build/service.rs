@@ -27,6 +27,10 @@ impl Builder<'_> {
         }
         let no_balancing = BalancingTable {
             algorithm: None,
+            hash: None,
+            affinity: None,
+            ejection: None,
+            panic_below: None,
             nodes: None,
             reuse: None,
             idle_timeout: None,

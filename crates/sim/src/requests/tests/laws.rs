@@ -5,6 +5,7 @@ use super::world::*;
 use crate::plant::{InstanceId, Plant, Window};
 use crate::settings::*;
 use control::admission::WaitingSettings;
+use control::balance::ejection;
 use control::concurrency::{AdaptiveSettings, Priorities, Priority};
 use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
@@ -85,7 +86,11 @@ fn any_balancing() -> impl Strategy<Value = Balancing> {
         Just(Algorithm::WeightedRoundRobin),
         Just(Algorithm::LeastOutstanding),
         Just(Algorithm::PeakEwma),
+        Just(Algorithm::ConsistentHash { key: KeyId(0) }),
     ];
+    let affinity = proptest::option::weighted(0.2, Just(KeyId(1)));
+    let ejection = proptest::option::weighted(0.2, Just(ejection::Settings::default()));
+    let managed = (affinity, ejection, 0_u32..3);
     let reuse = prop_oneof![Just(Reuse::Random), Just(Reuse::MostRecent), Just(Reuse::LeastRecent)];
     let kept =
         (reuse, 1_u64..5000).prop_map(|(reuse, idle)| Connections::Kept { reuse, idle_timeout: ms(idle) });
@@ -103,7 +108,8 @@ fn any_balancing() -> impl Strategy<Value = Balancing> {
         }));
     let limit = proptest::option::of(1_u32..20);
     let slow = proptest::option::of((1_u64..5000).prop_map(ms));
-    (algorithm, 1_u32..4, prop_oneof![kept, per_call], timeout, retries, limit, slow, 0_u64..4).prop_map(
+    let plain = (algorithm, 1_u32..4, prop_oneof![kept, per_call], timeout, retries, limit, slow, 0_u64..4);
+    let plain = plain.prop_map(
         |(algorithm, nodes, connections, timeout, retries, instance_limit, slow_start, network)| Balancing {
             algorithm,
             nodes,
@@ -113,8 +119,15 @@ fn any_balancing() -> impl Strategy<Value = Balancing> {
             instance_limit,
             slow_start,
             network: ms(network),
+            ..Balancing::default()
         },
-    )
+    );
+    (plain, managed).prop_map(|(plain, (affinity, ejection, panic))| Balancing {
+        affinity,
+        ejection,
+        panic_below: Ratio::new(f64::from(panic) / 2.0).unwrap(),
+        ..plain
+    })
 }
 
 fn any_admission() -> impl Strategy<Value = Admission> {
