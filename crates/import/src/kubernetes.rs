@@ -121,6 +121,33 @@ pub struct Autoscalers {
     pub remarks: Vec<Remark>,
 }
 
+impl Autoscalers {
+    /// Without the objects of these names.
+    ///
+    /// # Errors
+    /// Names that no object has, or nothing is left.
+    pub fn without(mut self, names: &[String]) -> Result<Self, Vec<String>> {
+        let has = |name: &String| {
+            let mut found = self.autoscalers.iter().map(|one| &one.name);
+            found.any(|one| one == name) || self.scaled_objects.iter().any(|one| one.name == *name)
+        };
+        let unknown: Vec<String> = names
+            .iter()
+            .filter(|name| !has(name))
+            .map(|name| format!("--without {name}: no autoscaler in the files has this name"))
+            .collect();
+        if !unknown.is_empty() {
+            return Err(unknown);
+        }
+        self.autoscalers.retain(|one| !names.contains(&one.name));
+        self.scaled_objects.retain(|one| !names.contains(&one.name));
+        if self.autoscalers.is_empty() && self.scaled_objects.is_empty() {
+            return Err(vec!["--without leaves no autoscaler to import".to_owned()]);
+        }
+        Ok(self)
+    }
+}
+
 /// Reads files together: names and texts.
 ///
 /// # Errors

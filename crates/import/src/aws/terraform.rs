@@ -8,7 +8,7 @@
 //! ## Values that are not in the document
 //! A plan does not have values that AWS chooses, and marks sensitive ones. Users fill in a bound, a threshold or a
 //! target; what needs another such value is left out and reported. Names and ARNs only connect resources, and their
-//! expressions in the configuration name the resources that they come from ([`refer`]).
+//! expressions in the configuration name the resources that they come from (`refer`).
 //!
 //! Format: <https://developer.hashicorp.com/terraform/internals/json-format>, version 1. Attributes: the documentation of
 //! the AWS provider.

@@ -11,18 +11,19 @@ use import::kubernetes::{Autoscaler, Autoscalers, Container, Pods, metric_words}
 /// The workloads of autoscalers and of ScaledObjects.
 ///
 /// # Errors
-/// If a case file has none of the metrics or triggers of any of them: a reason for each.
+/// Each object whose metrics or triggers a case file does not have, with the reasons: a fleet that is sized by something
+/// else would be simulated without it. [`Autoscalers::without`] leaves objects out.
 pub fn kubernetes(found: &Autoscalers) -> Result<Draft, Vec<String>> {
-    let (mut left_out, mut assumed) = (Vec::new(), Vec::new());
+    let (mut left_out, mut assumed, mut unusable) = (Vec::new(), Vec::new(), Vec::new());
     let mut keys = Vec::new();
     let mut services = String::new();
     for autoscaler in &found.autoscalers {
         let targets = Targets::of(autoscaler, &mut left_out, &mut assumed);
         if targets.is_empty() {
             let (spot, name) = (&autoscaler.spot, &autoscaler.name);
-            left_out.push(format!(
+            unusable.push(format!(
                 "{spot} (`{name}`): it has no metric that headroom can simulate (processor utilization, or requests \
-                 per second or in flight of a pod); left out"
+                 per second or in flight of a pod); --without {name} leaves it out"
             ));
             continue;
         }
@@ -39,14 +40,16 @@ pub fn kubernetes(found: &Autoscalers) -> Result<Draft, Vec<String>> {
                 services += &pods_of(&key, &object.whole_name(), object.pods.as_ref(), bounds);
                 services += &scaling;
             }
-            None => left_out.push(format!(
-                "{} (`{}`): it has no trigger that headroom can simulate (`prometheus`, `cron`, or processor utilization); \
-                 left out",
-                object.spot, object.name
+            None => unusable.push(format!(
+                "{} (`{name}`): it has no trigger that headroom can simulate (`prometheus`, `cron`, or processor \
+                 utilization); --without {name} leaves it out",
+                object.spot,
+                name = object.name
             )),
         }
     }
-    if keys.is_empty() {
+    if !unusable.is_empty() {
+        left_out.append(&mut unusable);
         return Err(left_out);
     }
     let head = head("Kubernetes", &keys, dated.then_some("TODO"));
@@ -458,6 +461,21 @@ spec:
   behavior: { scaleDown: { tolerance: 2 } }
 ";
         insta::assert_snapshot!(shown(&format!("{PHP}{more}")));
-        insta::assert_snapshot!(shown(&PHP.replace("name: cpu", "name: memory")));
+    }
+
+    #[test]
+    fn an_autoscaler_without_a_usable_metric_is_an_error_until_it_is_left_out() {
+        let worker = PHP.replace("name: cpu", "name: memory").replace("php-apache", "worker");
+        insta::assert_snapshot!(shown(&format!("{PHP}---\n{worker}")));
+        let read = || {
+            let both = format!("{PHP}---\n{worker}");
+            import::kubernetes::read([("hpa.yaml", both.as_str())], &Cluster::default()).unwrap()
+        };
+        let found = read().without(&["worker".to_owned()]).unwrap();
+        assert!(kubernetes(&found).unwrap().text.contains("php-apache:"));
+        let unknown = "--without work: no autoscaler in the files has this name";
+        assert_eq!(read().without(&["work".to_owned()]).unwrap_err(), [unknown]);
+        let all = ["worker", "php-apache"].map(str::to_owned);
+        assert_eq!(read().without(&all).unwrap_err(), ["--without leaves no autoscaler to import"]);
     }
 }

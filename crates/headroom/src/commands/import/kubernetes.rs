@@ -14,13 +14,18 @@ use std::path::PathBuf;
 /// yaml`, in autoscaling/v2, v2beta2 or v1. ScaledObjects are read in keda.sh/v1alpha1, with triggers prometheus, cron
 /// and cpu. Deployments, StatefulSets and ReplicaSets give requests, limits and replicas. Render Helm charts first
 /// (`helm template`). The result is a case file; values that the files do not contain are marked TODO. Everything that
-/// cannot be simulated is reported with its line, and left out.
+/// cannot be simulated is reported with its line, and left out. An autoscaler without a metric or trigger that can be
+/// simulated is an error; --without leaves it out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Files; - for standard input
     #[arg(required = true)]
     files: Vec<PathBuf>,
+
+    /// Leave out the autoscaler with this name; can be repeated
+    #[arg(long, value_name = "NAME")]
+    without: Vec<String>,
 
     /// Write the case file to this file, and a summary to standard output
     #[arg(short, long, value_name = "FILE")]
@@ -39,8 +44,9 @@ pub fn run(args: &Args) -> Exit {
         Err(errors) => return refuse(&errors),
     };
     found.remarks.iter().for_each(|remark| note(&remark.to_string()));
-    let draft = match config::case::write::kubernetes(&found) {
-        Ok(draft) => draft,
+    let written = |found| Ok((config::case::write::kubernetes(&found)?, found));
+    let (draft, found) = match found.without(&args.without).and_then(written) {
+        Ok(drafted) => drafted,
         Err(errors) => return refuse(&errors),
     };
     draft.left_out.iter().chain(&draft.assumed).for_each(|told| note(told));
