@@ -8,7 +8,7 @@
 //!
 //! ## Two loops
 //! KEDA changes the replicas only from and to zero (or the idle count). Everything in between is decided by
-//! [`Hpa`](super::hpa::Hpa), which does nothing while there are no replicas. `cpu` and `memory` triggers are metrics of
+//! [`Hpa`], which does nothing while there are no replicas. `cpu` and `memory` triggers are metrics of
 //! the autoscaler only: they never activate a workload.
 //!
 //! ## One count of failures
