@@ -467,15 +467,15 @@ spec:
     fn an_autoscaler_without_a_usable_metric_is_an_error_until_it_is_left_out() {
         let worker = PHP.replace("name: cpu", "name: memory").replace("php-apache", "worker");
         insta::assert_snapshot!(shown(&format!("{PHP}---\n{worker}")));
-        let read = || {
-            let both = format!("{PHP}---\n{worker}");
-            import::kubernetes::read([("hpa.yaml", both.as_str())], &Cluster::default()).unwrap()
+        let both = || {
+            let text = format!("{PHP}---\n{worker}");
+            read([("hpa.yaml", text.as_str())], &Cluster::default()).unwrap()
         };
-        let found = read().without(&["worker".to_owned()]).unwrap();
+        let found = both().without(&["worker".to_owned()]).unwrap();
         assert!(kubernetes(&found).unwrap().text.contains("php-apache:"));
         let unknown = "--without work: no autoscaler in the files has this name";
-        assert_eq!(read().without(&["work".to_owned()]).unwrap_err(), [unknown]);
+        assert_eq!(both().without(&["work".to_owned()]).unwrap_err(), [unknown]);
         let all = ["worker", "php-apache"].map(str::to_owned);
-        assert_eq!(read().without(&all).unwrap_err(), ["--without leaves no autoscaler to import"]);
+        assert_eq!(both().without(&all).unwrap_err(), ["--without leaves no autoscaler to import"]);
     }
 }
