@@ -106,8 +106,10 @@ const TABLE: [Uses; 24] = [
     (
         "study",
         &[
+            ("config", "the case file of a calibration, which it writes"),
             ("control", "every decision"),
             ("documents", "the outcomes, which it fills"),
+            ("gateway", "the settings of the file that a search writes"),
             ("host", "preflight, and what else was busy"),
             ("load", "drives it"),
             ("measure", "what was measured"),

@@ -21,19 +21,28 @@ mod calendar;
 pub mod calibration;
 mod counts;
 pub(crate) mod file;
+mod grid;
 mod keda_file;
 mod merge;
 mod origins;
 mod prices;
+mod real;
 pub mod row;
 mod scaling_file;
 mod schema;
+mod space;
+mod tuning;
+mod vary;
 mod words;
 pub mod write;
 
 pub use calibration::Calibration;
+pub use grid::{Grid, NotVary, Vary};
 pub use origins::Sourced;
+pub use real::{Real, RealError, Wanted};
 pub use schema::{schema, schema_text};
+pub use space::{Also, Choice, Dimension};
+pub use vary::{Edit, NotWritten, Template};
 
 use fields::{Place, Problem, Problems, Report};
 use file::{CaseTable, StageTable};
@@ -56,6 +65,8 @@ pub struct Case {
     /// The rows that results are compared with.
     pub rows: Vec<Row>,
     calibration: Option<Calibration>,
+    template: Template,
+    tuning: tuning::Tuning,
 }
 
 impl Case {
@@ -82,6 +93,8 @@ pub struct Stage {
     pub system: System,
     /// Its times of day, and its dates if they are known.
     pub clock: Clock,
+    /// The beginning of the measured time, in microseconds since 1970; none without a date.
+    pub begins: Option<i64>,
     /// The source of the prices; none: there are no prices.
     pub prices: Option<String>,
     /// Changes that were made to its traffic table.
@@ -104,8 +117,16 @@ pub struct Given {
 /// # Errors
 /// All problems of the file and of its traffic, or the file cannot be read.
 pub fn read(path: &Path, given: Given) -> Result<Case, Problems> {
+    read_grid(path, given, None)
+}
+
+/// Reads a case file. With a grid, the stages of the case are the points of the grid, and it has no rows.
+///
+/// # Errors
+/// See [`read`]; also keys of the grid that the stage does not have, and values that they cannot have.
+pub fn read_grid(path: &Path, given: Given, grid: Option<&Grid>) -> Result<Case, Problems> {
     let text = fields::text_of(path, "a case file is UTF-8 text; see cases/accounts.yaml")?;
-    parse(&path.display().to_string(), &text, path.parent().unwrap_or(Path::new("")), given)
+    parse_grid(&path.display().to_string(), &text, path.parent().unwrap_or(Path::new("")), given, grid)
 }
 
 /// Parses the text of a case file. `name` is its name in messages; paths in it are relative to `base_dir`.
@@ -113,8 +134,22 @@ pub fn read(path: &Path, given: Given) -> Result<Case, Problems> {
 /// # Errors
 /// See [`read`]; if it is not valid YAML, only the first problem.
 pub fn parse(name: &str, text: &str, base_dir: &Path, given: Given) -> Result<Case, Problems> {
+    parse_grid(name, text, base_dir, given, None)
+}
+
+/// Parses the text of a case file, as [`read_grid`] reads it.
+///
+/// # Errors
+/// See [`read_grid`].
+pub fn parse_grid(
+    name: &str,
+    text: &str,
+    base_dir: &Path,
+    given: Given,
+    grid: Option<&Grid>,
+) -> Result<Case, Problems> {
     let mut report = Report::new(name, text);
-    let case = whole(text, &mut report, base_dir, given);
+    let case = whole(name, text, &mut report, base_dir, given, grid);
     match (case, Problems::of(once_each(report.problems))) {
         (Some(case), None) => Ok(case),
         (_, Some(problems)) => Err(problems),
@@ -122,17 +157,38 @@ pub fn parse(name: &str, text: &str, base_dir: &Path, given: Given) -> Result<Ca
     }
 }
 
-fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Option<Case> {
+fn whole(
+    file: &str,
+    text: &str,
+    report: &mut Report,
+    base_dir: &Path,
+    given: Given,
+    grid: Option<&Grid>,
+) -> Option<Case> {
     let (node, table): (Node, CaseTable) = fields::read_tree_and_tables(text, report)?;
     let base = merge::without(&node, &["stages", "published"]);
     let calibration = calibration::read(&table, report);
-    let stages = trees(&base, &table, report);
+    let mut stages = trees(&base, &table, report);
+    if let Some(grid) = grid {
+        stages = grid.trees(&stages, report);
+    }
     let mut built = Vec::new();
+    let mut template = Template::new(file, text, base_dir, given);
     for (name, about, after, aside, tree) in &stages {
+        let before = report.problems.len();
         let table = <CaseTable as fields::Read>::read(tree, "", report);
-        let Some(table) = table else { continue };
-        let system = build::build(tree, &table, report, base_dir, given, calibration.as_ref());
-        let Some(system) = system else { continue };
+        let system = table
+            .as_ref()
+            .and_then(|table| build::build(tree, table, report, base_dir, given, calibration.as_ref(), None));
+        if grid.is_some() && report.problems.len() > before {
+            // The stage comes first as it is, so what is found later comes from the values of the grid.
+            for problem in report.problems[before..].iter_mut().filter(|_| !built.is_empty()) {
+                problem.message = format!("with {name}: {}", problem.message);
+            }
+            return None;
+        }
+        let (Some(table), Some(system)) = (table, system) else { continue };
+        template.add(name, tree, system.found);
         built.push(Stage {
             name: name.clone(),
             about: about.clone(),
@@ -140,20 +196,34 @@ fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Opti
             aside: *aside,
             system: system.system,
             clock: system.clock,
+            begins: system.begins,
             prices: system.prices,
             notes: system.notes,
             origins: origins::origins(&table),
         });
     }
-    // Rows name stages and services; if one could not be read, that was already reported.
-    let rows = (built.len() == stages.len()).then(|| row::rows(table.published.as_ref(), &built, report));
-    Some(Case {
+    let rows = match grid {
+        Some(_) => {
+            built.drain(..built.len().min(1));
+            template.remove_first();
+            Some(Vec::new())
+        }
+        // Rows name stages and services; if one could not be read, that was already reported.
+        None => (built.len() == stages.len()).then(|| row::rows(table.published.as_ref(), &built, report)),
+    };
+    let case = Case {
         name: table.case.0?.value.0,
         about: table.about.map_or_else(String::new, |text| text.0),
         stages: (!built.is_empty()).then_some(built)?,
         rows: rows?,
         calibration,
-    })
+        template,
+        tuning: tuning::Tuning::of(table.tune.as_ref()),
+    };
+    if grid.is_none() {
+        tuning::check(table.tune.as_ref(), &case, report);
+    }
+    Some(case)
 }
 
 type Tree = (String, String, Option<usize>, bool, Node);
@@ -241,4 +311,4 @@ fn once_each(problems: Vec<Problem>) -> Vec<Problem> {
 
 /// The name of the only stage of a case without stages.
 const ONLY: &str = "now";
-const NOT_CHANGED: [&str; 5] = ["case", "about", "calibration", "stages", "published"];
+const NOT_CHANGED: [&str; 6] = ["case", "about", "calibration", "tune", "stages", "published"];

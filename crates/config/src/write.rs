@@ -284,7 +284,7 @@ fn share(ratio: Ratio) -> String {
 }
 
 /// Unquoted if YAML reads it as text, otherwise in double quotes.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '/')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || " /._-".contains(c))

@@ -1,17 +1,21 @@
 //! The case files that ship are valid, and their settings are read correctly.
 
 use config::case::{Given, parse, schema_text};
+use control::concurrency::Priority;
 use control::scaling::hpa::{Behavior, Change, HpaSettings, Metric, Quantity, RatePolicy, Rules, Select};
-use control::scaling::hpa::{Milli, TotalTarget};
+use control::scaling::hpa::{Milli, ResourceTarget, Source, TotalTarget};
 use control::scaling::keda::{
     Cron, Fallback, FallbackBehavior, KedaSettings, Pause, Trigger, cpu_utilization,
 };
 use control::scaling::knative::KnativeSettings;
 use control::scaling::{Adjustment, Platform, Step};
-use sim::settings::{KedaInput, PodMetric, Policy, Query, Traffic};
+use sim::settings::{
+    HealthChecks, KedaInput, KeyId, PodMetric, Policy, Query, Recorded, RequestDeadline, RequestPriority,
+    Traffic,
+};
 use std::path::Path;
 use std::time::Duration;
-use units::InstanceCount;
+use units::{InstanceCount, Quantile};
 
 const ACCOUNTS: &str = include_str!("../../../cases/accounts.yaml");
 
@@ -328,7 +332,7 @@ fn keda_has_the_settings_of_a_scaled_object() {
     let count = InstanceCount::new;
     let query = |metric, of_pods| {
         let window = Duration::from_secs(60);
-        KedaInput::Query(Query { metric, window, of_pods, outages: Vec::new() })
+        KedaInput::Query(Query { window, of_pods, ..Query::last(metric) })
     };
     let usual = keda("prometheus: [{ measures: requests-per-second, threshold: 0.5 }]");
     let target = TotalTarget::AverageValue(Milli(500));
@@ -373,6 +377,107 @@ fn keda_has_the_settings_of_a_scaled_object() {
     assert_eq!(full.request, Some(0.5));
     // A number of pods takes precedence over a pause.
     assert_eq!(keda("cpu: 70%, paused: true, paused_replicas: 3").keda.pause, Pause::At(count(3)));
+}
+
+#[test]
+fn metrics_of_an_hpa_have_any_source_and_target() {
+    let scaling = |words: &str| {
+        let Policy::Hpa(scaling) = scaled(&format!("hpa: {{ metrics: [{words}] }}")) else {
+            panic!("no HPA")
+        };
+        *scaling
+    };
+    let window = Duration::from_secs(60);
+    let usual = |metric| Query { window, ..Query::last(metric) };
+    let found = scaling(
+        "{ type: External, name: depth, measures: queue-length, factor: 0.5, threshold: 30 }, \
+         { type: Object, object: Ingress, measures: requests-per-second, threshold: 200, metric_type: Value, window: \
+         2m }, { type: Pods, measures: p95, threshold: 0.25, source: pods }, { type: Resource, measures: cpu, \
+         threshold: 0.5 }",
+    );
+    let sources: Vec<(&str, &Source)> =
+        found.hpa.metrics.iter().map(|metric| (metric.name.as_str(), &metric.source)).collect();
+    let external = TotalTarget::AverageValue(Milli(30_000));
+    let object = TotalTarget::Value(Milli(200_000));
+    assert_eq!(
+        sources,
+        [
+            ("depth", &Source::External { selector: None, target: external }),
+            ("requests-per-second", &Source::Object { kind: "Ingress".to_owned(), target: object }),
+            ("p95", &Source::Pods { average: Milli(250) }),
+            ("cpu", &Source::Resource { target: ResourceTarget::AverageValue(Milli(500)) }),
+        ]
+    );
+    assert_eq!(
+        found.metrics,
+        [
+            Query { factor: 0.5, ..usual(PodMetric::Queued) },
+            Query { window: window * 2, ..usual(PodMetric::RequestsPerSecond) },
+            Query { of_pods: true, ..usual(PodMetric::ResponseTime(Quantile::P95)) },
+            usual(PodMetric::Cpu),
+        ]
+    );
+}
+
+#[test]
+fn checks_deadlines_and_classes_are_those_of_a_gateway() {
+    let text = "case: checks\npriorities: [low, high]\nconcurrency_limits: { slots: { limit: 5, priorities: [50%, 100%] } }\n\
+                traffic: { rate: 10/s, keys: { X-Timeout-Ms: { shares: { '250': 20%, 2s: 50% } } } }\n\
+                services:\n  web:\n    endpoints: { page: { cpu: 5ms }, pay: { cpu: 5ms, priority: high } }\n    \
+                server: {}\n    hosts: { pod: { cores: 1 } }\n    admission: { concurrency: slots, priority: low, \
+                deadline_header: x-timeout-ms }\n    balancing: { health: { path: /up, interval: 5s, healthy_after: 1 } }\n";
+    let case = parse("case.yaml", text, Path::new(""), Given::default());
+    let case = case.unwrap_or_else(|problems| panic!("{}", problems.plain()));
+    let service = &case.stages[0].system.services[0];
+    let class = |class| RequestPriority::Class(Priority(class));
+    assert_eq!(service.admission.priority, class(0));
+    let endpoints: Vec<_> = service.endpoints.iter().map(|one| one.priority.clone()).collect();
+    assert_eq!(endpoints, [RequestPriority::None, class(1)]);
+    let times = [250, 2_000].map(|millis| Some(Duration::from_millis(millis)));
+    let deadline = RequestDeadline { key: KeyId(0), values: times.into() };
+    assert_eq!(service.admission.deadline, Some(deadline));
+    let [interval, timeout] = [5, 1].map(Duration::from_secs);
+    let checks = HealthChecks { interval, timeout, healthy_after: 1, unhealthy_after: 3 };
+    assert_eq!(service.balancing.health, Some(checks));
+}
+
+#[test]
+fn a_recorded_metric_has_the_values_of_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("depth.csv"),
+        "time,depth\n2026-03-02T08:00:00Z,4\n2026-03-02T08:05:00Z,12.5\n",
+    )
+    .unwrap();
+    let case = |begins: &str| {
+        let text = format!(
+            "case: recorded\n{begins}warm_up: 5m\nmeasured: 1h\ntraffic: {{ rate: 10/s }}\nservices: {{ web: {{ endpoints: {{ all: {{ cpu: \
+             5ms }} }}, server: {{ threads: 5 }}, hosts: {{ pod: {{ cores: 1 }} }}, scaling: {{ min: 1, max: 5, hpa: {{ \
+             metrics: [{{ type: External, measures: recorded, file: depth.csv, threshold: 5 }}] }} }} }} }}\n"
+        );
+        parse("case.yaml", &text, folder.path(), Given::default())
+    };
+    let recorded = |begins: &str| {
+        let case = case(begins).unwrap_or_else(|problems| panic!("{}", problems.plain()));
+        let Policy::Hpa(scaling) = &case.stages[0].system.services[0].scaling.policy else {
+            panic!("no HPA")
+        };
+        let PodMetric::Recorded(recorded) = &scaling.metrics[0].metric else { panic!("{scaling:?}") };
+        (**recorded).clone()
+    };
+    let five = Duration::from_secs(300);
+    let expected =
+        |begins: i64| Recorded { begins: begins * 1_000_000_000, step: five, values: vec![4.0, 12.5] };
+    // By date, after the warm-up; without a date, from the measured time on.
+    assert_eq!(recorded("begins: 2026-03-02T08:00\n"), expected(300));
+    assert_eq!(recorded("begins: 2026-03-02T08:05\n"), expected(0));
+    assert_eq!(recorded("begins: 2026-03-02T07:30\n"), expected(2100));
+    assert_eq!(recorded("begins: '20:00'\n"), expected(300));
+    let late = case("begins: 2026-03-03T08:00\n").unwrap_err().plain();
+    assert!(
+        late.contains("`depth.csv` begins at 2026-03-02 08:00, and the run at 2026-03-03 07:55"),
+        "{late}"
+    );
 }
 
 #[test]

@@ -123,6 +123,7 @@ fn what_cannot_be_simulated() {
             "{ cores: 2, memory: 1GiB, limit: 0.5, background: 0.6 } }\n    balancing"
         ),
         ("{ check: { cpu: 1ms } }", "{ check: { cpu: 1ms, errors: 2 } }"),
+        ("{ check: { cpu: 1ms } }", "{ check: { cpu: 1ms, priority: high } }"),
     ]));
 }
 
@@ -155,6 +156,9 @@ fn keys_of_requests() {
             "client",
             ", priority: { header: x-class }",
         ),
+        ("users: 9", "client", ", deadline_header: x-timeout"),
+        ("users: 9, keys: { x-timeout: { count: 3 } }", "client", ", deadline_header: x-timeout"),
+        ("users: 9, keys: { x-timeout: { shares: { soon: 3% } } }", "client", ", deadline_header: x-timeout"),
     ];
     let changes: Vec<String> =
         rows.iter().map(|(traffic, class, admission)| limited(traffic, class, admission)).collect();
@@ -175,7 +179,8 @@ fn managed_balancing() {
         "ejection: { base: 0s }",
         "ejection: { consecutive_failures: 0, base: 1m, longest: 1s }",
         "panic_below: 50%",
-        "health: { path: /healthz }",
+        "health: { interval: 2s }",
+        "health: { path: healthz, interval: 0s, unhealthy_after: 0, status: 200..299 }",
     ];
     let rows: Vec<String> = rows.iter().map(|to| balancing(to)).collect();
     let from = "balancing: { algorithm: least-outstanding, nodes: 2 }";
@@ -298,6 +303,29 @@ fn knative() {
 }
 
 #[test]
+fn metrics_of_an_hpa() {
+    let base = PODS.split("      hpa:").next().unwrap().to_owned()
+        + "      hpa: { metrics: [{ type: External, measures: in-flight, threshold: 10 }] }\n";
+    insta::assert_snapshot!(told_of(
+        &base,
+        &[
+            ("External", "Extern"),
+            ("in-flight", "memory"),
+            ("in-flight", "p100"),
+            ("in-flight", "recorded"),
+            ("in-flight", "recorded, file: none.csv"),
+            ("threshold: 10", "threshold: 0"),
+            ("threshold: 10", "threshold: 10, factor: 1e12"),
+            ("threshold: 10", "threshold: 10, object: Ingress"),
+            ("External", "Pods, metric_type: Value"),
+            ("External", "Resource"),
+            ("External, measures: in-flight", "Pods, measures: cpu, window: 2m"),
+            ("metrics: [{ type: External, measures: in-flight, threshold: 10 }]", "metrics: []"),
+        ]
+    ));
+}
+
+#[test]
 fn keda() {
     let base = PODS.split("      hpa:").next().unwrap().to_owned()
         + "      keda: { prometheus: [{ measures: in-flight, threshold: 10 }] }\n";
@@ -323,6 +351,9 @@ fn keda() {
     let mut changes: Vec<_> = words.iter().map(|words| ("keda: {", words.as_str())).collect();
     changes.extend([
         ("in-flight", "memory"),
+        ("in-flight", "recorded"),
+        ("in-flight", "recorded, file: none.csv, window: 1m"),
+        ("threshold: 10", "threshold: 10, file: depth.csv"),
         ("threshold: 10", "threshold: 0"),
         ("threshold: 10", "threshold: 10, metric_type: Utilization"),
         ("prometheus: [{ measures: in-flight, threshold: 10 }]", "idle: 0"),

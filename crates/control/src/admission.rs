@@ -18,6 +18,7 @@
 //! A concurrency limit that started to count when it starts to apply would miss the requests that caused the overload.
 //! So all requests in flight are always counted, and the bound is enforced only while the limit applies.
 
+mod deadline;
 mod keyed;
 mod line;
 mod reason;
@@ -26,6 +27,7 @@ mod shadow;
 mod tests;
 mod waiting;
 
+pub use deadline::patience;
 pub use keyed::{KeyClass, KeyStep, KeyTurn};
 pub use line::{Line, Lines, Queued, Room, Served, Set, Step, learn};
 pub use reason::Reason;

@@ -33,6 +33,10 @@ pub struct Calibration {
     pub assumptions: Vec<String>,
     /// The levels that the model was fitted to.
     pub levels: Vec<Level>,
+    /// The endpoints, if there are several.
+    pub endpoints: Vec<Endpoint>,
+    /// The parts of a request that the service reports in `Server-Timing`, or counts in its metrics.
+    pub parts: Vec<Part>,
     /// Trials that were kept out of the fit, predicted and measured.
     pub backtest: Vec<Compared>,
     /// The prediction that is furthest off, relative to its bound.
@@ -66,6 +70,41 @@ pub struct Figure {
     pub unit: &'static str,
     /// Where it comes from, or why it is unknown.
     pub source: String,
+}
+
+/// What a request to one of several endpoints takes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Endpoint {
+    /// Its name.
+    pub name: String,
+    /// Its share of the requests, 0 to 1.
+    pub share: f64,
+    /// Response time of a request that is alone.
+    pub alone: Figure,
+    /// Processor time of a request that is alone.
+    pub cpu: Figure,
+    /// The rest of the response time.
+    pub wait: Figure,
+}
+
+impl Endpoint {
+    /// For the comments of a case file: each figure with its interval and its source.
+    pub fn notes(&self) -> String {
+        let one =
+            |figure: &Figure| format!("{} alone: {}, from {}\n", figure.name, figure.said(), figure.source);
+        [&self.cpu, &self.wait].map(one).concat()
+    }
+}
+
+/// A part of a request that the service reports.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// Its name, as in `Server-Timing`, or as `--part` gives it.
+    pub name: String,
+    /// Its mean time with one user.
+    pub alone: Figure,
+    /// Its mean time at the best throughput; `None` where it is not reported.
+    pub full: Option<Figure>,
 }
 
 /// A level of the closed model.
@@ -111,8 +150,10 @@ impl Level {
 pub struct Compared {
     /// `throughput` in requests a second, `p50_ms`, `p95_ms`, `p99_ms`, or `cpu` in cores.
     pub what: &'static str,
-    /// The rate of the trial.
+    /// The rate of the trial; with users, that of their requests.
     pub rate_per_second: f64,
+    /// The users of a trial in the closed model; `None`: requests came at the rate.
+    pub users: Option<u32>,
     /// The prediction of the model.
     pub predicted: f64,
     /// What was measured.
@@ -147,6 +188,11 @@ impl Calibration {
         serde_json::to_value(self).expect("a document of numbers and texts")
     }
 
+    /// For the comments of a case file.
+    pub fn notes(&self) -> String {
+        self.summary(Terminal::of_width(COMMENT))
+    }
+
     /// For people.
     pub fn summary(&self, terminal: Terminal) -> String {
         let mut rows = Rows::default();
@@ -164,8 +210,15 @@ impl Calibration {
         for (place, assumption) in self.assumptions.iter().enumerate() {
             rows.row(if place == 0 { "assumed" } else { "" }, format!("- {assumption}"));
         }
-        let tables = [self.figures_table(), self.levels_table(), self.backtest_table()];
-        let tables = tables.map(|table| format!("\n{}", report::text(&table, terminal)));
+        let tables = [
+            Some(self.figures_table()),
+            self.endpoints_table(),
+            self.parts_table(),
+            Some(self.levels_table()),
+            self.backtest_table(),
+        ];
+        let tables: Vec<String> =
+            tables.iter().flatten().map(|table| format!("\n{}", report::text(table, terminal))).collect();
         rows.text(terminal) + &tables.concat()
     }
 
@@ -175,6 +228,33 @@ impl Calibration {
             table.row([figure.name, &figure.said(), &figure.source]);
         }
         table
+    }
+
+    fn endpoints_table(&self) -> Option<Table> {
+        let columns = [
+            ("endpoint", Left),
+            ("share", Right),
+            ("alone (90 %)", Left),
+            ("processor time", Left),
+            ("wait", Left),
+        ];
+        let mut table = Table::new(&columns);
+        for Endpoint { name, share, alone, cpu, wait } in &self.endpoints {
+            let share = format!("{:.1} %", 100.0 * share);
+            table.row([name.clone(), share, alone.said(), cpu.said(), wait.said()]);
+        }
+        (!self.endpoints.is_empty()).then_some(table)
+    }
+
+    fn parts_table(&self) -> Option<Table> {
+        let columns =
+            [("part", Left), ("one user (90 %)", Left), ("at best throughput", Left), ("source", Left)];
+        let mut table = Table::new(&columns);
+        for Part { name, alone, full } in &self.parts {
+            let full = full.as_ref().map_or_else(|| "-".to_owned(), Figure::said);
+            table.row([name.clone(), alone.said(), full, alone.source.clone()]);
+        }
+        (!self.parts.is_empty()).then_some(table)
     }
 
     fn levels_table(&self) -> Table {
@@ -197,10 +277,10 @@ impl Calibration {
         table
     }
 
-    fn backtest_table(&self) -> Table {
+    fn backtest_table(&self) -> Option<Table> {
         let mut table = Table::new(&[
             ("backtest", Left),
-            ("rate", Right),
+            ("load", Right),
             ("predicted", Right),
             ("measured", Right),
             ("off", Right),
@@ -210,14 +290,17 @@ impl Calibration {
             let off = 100.0 * (compared.predicted / compared.measured - 1.0);
             table.row([
                 compared.what.to_owned(),
-                format!("{}/s", number(compared.rate_per_second)),
+                match compared.users {
+                    Some(users) => format!("{users} users"),
+                    None => format!("{}/s", number(compared.rate_per_second)),
+                },
                 number(compared.predicted),
                 number(compared.measured),
                 format!("{off:+.1} %"),
                 format!("{} to {}", number(compared.low), number(compared.high)),
             ]);
         }
-        table
+        (!self.backtest.is_empty()).then_some(table)
     }
 }
 
@@ -231,6 +314,9 @@ fn number(value: f64) -> String {
     };
     format!("{value:.decimals$}")
 }
+
+/// Columns of the comments in a case file.
+const COMMENT: usize = 110;
 
 #[cfg(test)]
 mod tests {

@@ -16,5 +16,6 @@ pub mod run;
 pub mod simulate;
 pub mod stored;
 pub mod top;
+pub mod tune;
 pub mod watched;
 pub mod words;

@@ -239,7 +239,7 @@ impl Plan {
         serde_json::to_value(self).expect("a document of numbers and texts")
     }
 
-    /// With what the calibration of the case says about its model.
+    /// With what the calibration of the case says about its model: a suspect one promises no number of replicas.
     pub fn calibrated(mut self, calibration: &Calibrated) -> Self {
         let unknown = (!calibration.unknown.is_empty()).then(|| {
             format!(
@@ -247,7 +247,11 @@ impl Plan {
                 calibration.unknown.join(", ")
             )
         });
-        self.notes.splice(0..0, calibration.caution().into_iter().chain(unknown));
+        self.notes.splice(0..0, unknown);
+        if let Some(caution) = calibration.caution() {
+            let why = format!("{caution} The methods below show what this model gives.");
+            self.answer = Answer { replicas: None, low: None, high: None, trusted: None, why, ..self.answer };
+        }
         self
     }
 

@@ -177,13 +177,15 @@ impl WorkerPool {
         self.picker.place(now, key, cookie, rng)
     }
 
-    /// The instances that a request may be sent to if the picked one is full, with their addresses: first the picked
-    /// one, then those after it that take new requests.
-    pub(crate) fn beside(&self, picked: InstanceId) -> impl Iterator<Item = (InstanceId, SocketAddr)> {
+    /// The instance at which a request gets a slot: see [`Picker::with_slot`]. `enter` takes a slot at an address.
+    pub(crate) fn with_slot<S>(
+        &self,
+        picked: InstanceId,
+        failed: &[InstanceId],
+        mut enter: impl FnMut(SocketAddr) -> Option<S>,
+    ) -> Option<(InstanceId, S)> {
         let count = self.instances.len() as u32;
-        let others = (1..count).map(move |step| InstanceId((picked.0 + step) % count));
-        let others = others.filter(|&id| self.instances[id.0 as usize].present && self.picker.takes_new(id));
-        std::iter::once(picked).chain(others).map(|id| (id, self.address(id)))
+        self.picker.with_slot(picked, count, failed, |id| enter(self.address(id)))
     }
 
     /// The address of an instance.

@@ -1,9 +1,10 @@
 //! Requests from files that people have: the flags, and reading them.
 
 use crate::output;
-use ::load::{Servers, Target, TargetError, Targets};
+use ::load::{Base, Recorded, Servers, Target, TargetError};
 use clap::ValueEnum;
 use documents::words::counted;
+use http::codec::method::is_safe;
 use import::{Entry, Format, FormatError, LineError, Options};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -81,6 +82,11 @@ pub enum InputError {
     /// No request at all.
     #[error("{} has no request that could be sent", .0.display())]
     Empty(PathBuf),
+    /// Nothing is left.
+    #[error(
+        "all {0} requests of the recording change things (POST, PUT, DELETE, ...); send them too with --unsafe-methods"
+    )]
+    AllUnsafe(usize),
     /// A request that cannot be sent.
     #[error("{}: request {number} (`{url}`) cannot be sent", .path.display())]
     Target {
@@ -178,6 +184,30 @@ fn lines(count: u64, path: &Path) -> String {
     format!("{} of {}", counted(count, "line"), path.display())
 }
 
+/// Leaves out requests that change something, unless they are asked for, and says how many.
+///
+/// # Errors
+/// None is left.
+pub fn without_unsafe(entries: &mut Vec<Entry>, unsafe_methods: bool) -> Result<(), InputError> {
+    let all = entries.len();
+    if !unsafe_methods {
+        entries.retain(|entry| is_safe(entry.method.as_bytes()));
+    }
+    match all - entries.len() {
+        0 => {}
+        left_out if left_out == all => return Err(InputError::AllUnsafe(all)),
+        left_out => output::note(&format!(
+            "{left_out} of {all} requests change things and are left out; --unsafe-methods sends them too"
+        )),
+    }
+    Ok(())
+}
+
+/// The requests of entries.
+pub fn recorded(entries: &[Entry]) -> impl Iterator<Item = Recorded<'_>> {
+    entries.iter().map(|Entry { method, url, headers, body, .. }| Recorded { method, url, headers, body })
+}
+
 /// Requests as targets. A path is sent to `base`; with `only_base`, what has a host of its own is sent there too.
 ///
 /// # Errors
@@ -185,63 +215,20 @@ fn lines(count: u64, path: &Path) -> String {
 pub fn targets<'a>(
     servers: &mut Servers<'_>,
     path: &Path,
-    requests: impl Iterator<Item = (&'a str, &'a str, &'a [(String, String)], &'a [u8])>,
-    base: Option<&str>,
-    only_base: bool,
+    requests: impl Iterator<Item = Recorded<'a>>,
+    base: Base<'_>,
     more_headers: &[String],
-) -> Result<Targets, InputError> {
-    let mut list = Vec::new();
-    for (index, (method, url, headers, body)) in requests.enumerate() {
-        let whole = absolute(url, base, only_base);
-        let mut lines: Vec<String> = headers
-            .iter()
-            .filter(|(name, _)| !(framing(name) || only_base && name.eq_ignore_ascii_case("host")))
-            .map(|(name, value)| format!("{name}: {value}"))
-            .collect();
-        lines.extend_from_slice(more_headers);
-        let target = Target::at(servers, &whole, method, &lines, body).map_err(|source| {
-            InputError::Target { path: path.to_owned(), number: index + 1, url: whole.clone(), source }
-        })?;
-        let name = format!("{method} {}", target.path);
-        list.push(target.named(&name));
-    }
-    Ok(Targets::new(list))
-}
-
-/// The framing of a request is ours to write.
-fn framing(name: &str) -> bool {
-    ["content-length", "transfer-encoding", "connection"].iter().any(|ours| name.eq_ignore_ascii_case(ours))
-}
-
-fn absolute(url: &str, base: Option<&str>, only_base: bool) -> String {
-    let Some(base) = base else { return url.to_owned() };
-    let path = match url.split_once("://") {
-        Some((_, rest)) if only_base => rest.find(['/', '?']).map_or("/", |at| &rest[at..]),
-        Some(_) => return url.to_owned(),
-        None => url,
+) -> Result<Vec<Target>, InputError> {
+    let one = |(index, request): (usize, Recorded<'a>)| {
+        request.target(servers, base, more_headers).map_err(|source| InputError::Target {
+            path: path.to_owned(),
+            number: index + 1,
+            url: base.whole(request.url),
+            source,
+        })
     };
-    let slash = if path.starts_with('/') { "" } else { "/" };
-    format!("{}{slash}{path}", base.trim_end_matches('/'))
+    requests.enumerate().map(one).collect()
 }
 
 /// More lines than this are counted, not named.
 const TOLD: usize = 10;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_goes_to_the_base_and_a_host_only_where_it_is_asked_for() {
-        let base = Some("http://127.0.0.1:8080/");
-        for (url, only_base, whole) in [
-            ("/a?b", false, "http://127.0.0.1:8080/a?b"),
-            ("a", false, "http://127.0.0.1:8080/a"),
-            ("http://example.org/a", false, "http://example.org/a"),
-            ("http://example.org/a?b", true, "http://127.0.0.1:8080/a?b"),
-            ("http://example.org", true, "http://127.0.0.1:8080/"),
-        ] {
-            assert_eq!(absolute(url, base, only_base), whole, "{url}");
-        }
-    }
-}

@@ -65,7 +65,10 @@ impl Recorder {
             parent: about.parent.and_then(|Begun(id)| id),
             repeat_of: first.and_then(|Begun(id)| id),
             command: about.command.to_owned(),
-            command_line: std::env::args().collect::<Vec<_>>().join(" "),
+            command_line: std::env::args_os()
+                .map(|text| text.to_string_lossy().into_owned())
+                .collect::<Vec<_>>()
+                .join(" "),
             version: status::version().to_owned(),
             config: about.config,
             target: about.target.to_owned(),

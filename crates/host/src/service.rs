@@ -6,11 +6,17 @@
 //! it. A process that was started twice removed and left its parents (a daemon) is not in the tree: its control group
 //! has it.
 //!
+//! ## Why not `/proc/PID/stat` alone
+//! It has ticks of 10 ms, user and system time rounded each: more than a short request takes. The process's clock (clock_getcpuclockid(3))
+//! has nanoseconds; a running thread is added at the scheduler's tick (1 to 10 ms) and whenever it stops running.
+//!
 //! Formats: proc(5); the kernel's `admin-guide/cgroup-v2.rst`, `admin-guide/cgroup-v1/cpuacct.rst`.
 
 use crate::processor::{time_of, usable_cores_of};
 use crate::stat::Stat;
 use crate::text::{field, number_after, read, read_number};
+use nix::time::clock_getcpuclockid;
+use nix::unistd::Pid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -108,11 +114,6 @@ impl Service {
         }
     }
 
-    /// Whether its processor time is counted exactly, and not in ticks of 10 ms.
-    pub fn is_exact(&self) -> bool {
-        matches!(self.0, Kind::Group(_))
-    }
-
     /// What it has used until now.
     ///
     /// # Errors
@@ -187,7 +188,16 @@ fn tree(root: u32, mut all: BTreeMap<u32, Stat>) -> BTreeMap<u32, Stat> {
 
 /// Processor time of these processes and of their children that ended.
 fn cpu_of(processes: &BTreeMap<u32, Stat>) -> Duration {
-    time_of(processes.values().map(|stat| stat.own.saturating_add(stat.children)).sum())
+    let of = |(&id, stat): (&u32, &Stat)| {
+        own_of(id).unwrap_or_else(|| time_of(stat.own)).saturating_add(time_of(stat.children))
+    };
+    processes.iter().map(of).sum()
+}
+
+/// Processor time of a process by its clock; `None` where it has ended since.
+fn own_of(id: u32) -> Option<Duration> {
+    let clock = clock_getcpuclockid(Pid::from_raw(i32::try_from(id).ok()?)).ok()?;
+    clock.now().ok().map(Duration::from)
 }
 
 /// Processor time of a group and of those below it.
@@ -264,7 +274,17 @@ mod tests {
     fn adds_the_time_of_children_that_ended() {
         let stat = "42 (a (b) c) S 7 42 42 0 -1 4194304 100 0 0 0 250 50 30 4 20 0 1 0 100 1000 10";
         let parsed = Stat::parse(stat).unwrap();
-        assert_eq!(cpu_of(&BTreeMap::from([(42, parsed)])), Duration::from_millis(3_340));
+        // No process has this id: the kernel's largest is 4,194,304.
+        assert_eq!(cpu_of(&BTreeMap::from([(5_000_000, parsed)])), Duration::from_millis(3_340));
+    }
+
+    #[test]
+    fn the_clock_of_a_process_is_finer_than_its_ticks() {
+        let (id, begun) = (std::process::id(), std::time::Instant::now());
+        let before = own_of(id).unwrap();
+        while own_of(id).unwrap() == before && begun.elapsed() < Duration::from_secs(10) {}
+        let used = own_of(id).unwrap() - before;
+        assert!(!used.is_zero() && !used.as_nanos().is_multiple_of(10_000_000), "{used:?}");
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //!
 //! Shapes: the API references of Application Auto Scaling, Amazon EC2 Auto Scaling and Amazon CloudWatch.
 
+pub mod activities;
 mod alarm;
 mod application;
 mod commands;
@@ -184,6 +185,9 @@ fn file(name: &str, path: &str, body: &Value, parts: &mut Parts, report: &mut Re
     }
     if answer.has("MetricDataResults") || answer.has("Datapoints") {
         return report.errors.push(AwsError::Traffic { file: name.to_owned() });
+    }
+    if activities::has_activities(&answer) {
+        return report.errors.push(AwsError::Activities { file: name.to_owned() });
     }
     if !known {
         let found = answer.keys().take(3).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");

@@ -23,6 +23,16 @@ pub enum Origin {
 #[error("`{0}` is neither an ARN nor the address of a resource")]
 pub struct OriginError(String);
 
+impl Origin {
+    /// The Auto Scaling group (its name) or the ECS service (`cluster/service`) that an ARN contains. The ARNs of groups
+    /// and of scaling policies and scheduled actions contain one, those of alarms and of scalable targets do not.
+    pub fn group(&self) -> Option<&str> {
+        let Origin::Arn(arn) = self else { return None };
+        let after = |mark: &str| arn.split_once(mark).map(|(_, rest)| rest.split(':').next().unwrap_or(rest));
+        after(":autoScalingGroupName/").or_else(|| after(":resource/ecs/service/"))
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Origin::Arn(text) | Origin::Address(text)) = self;
@@ -118,6 +128,30 @@ mod tests {
             let origin: Origin = text.parse().unwrap();
             assert!(matches!(origin, Origin::Address(_)));
             assert_eq!(origin.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn arns_contain_the_group_that_they_belong_to() {
+        for (text, want) in [
+            (
+                "arn:aws:autoscaling:us-east-1:123456789012:scalingPolicy:6d8972f3:resource/ecs/service/shop/web:\
+                 policyName/up",
+                Some("shop/web"),
+            ),
+            (
+                "arn:aws:autoscaling:us-east-1:123456789012:scalingPolicy:6d8972f3:autoScalingGroupName/web-asg:\
+                 policyName/up",
+                Some("web-asg"),
+            ),
+            (
+                "arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:6d8972f3:autoScalingGroupName/web-asg",
+                Some("web-asg"),
+            ),
+            ("arn:aws:cloudwatch:eu-west-1:123456789012:alarm:cpu-high", None),
+            ("module.web.aws_appautoscaling_policy.out[0]", None),
+        ] {
+            assert_eq!(text.parse::<Origin>().unwrap().group(), want, "{text}");
         }
     }
 

@@ -14,6 +14,7 @@
 
 mod blob;
 mod error;
+mod heads;
 mod location;
 mod part;
 mod row;

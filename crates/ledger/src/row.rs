@@ -1,6 +1,6 @@
 //! Converts between the columns of the tables and the values of this crate.
 
-use crate::{Error, NewRun, Run, RunId, State, WallTime, blob, schema};
+use crate::{Error, NewRun, Run, RunId, State, WallTime, blob, heads, schema};
 use host::{NoProcess, ProcessIdentity};
 use measure::{Accounting, Failure, Iterations, Measurement, Recorded, SparseHistogram, Verdict};
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
@@ -59,6 +59,7 @@ const COLUMNS: &[&str] = &[
     "iteration_time",
     "connect",
     "tls",
+    "heads",
 ];
 
 /// Writes the row of a run that begins.
@@ -96,9 +97,9 @@ pub(crate) fn insert_measurement(
         "INSERT INTO measurement (run, elapsed_ns, scheduled, answered, shed, failed, timed_out, unsent, in_flight,
             statuses, failures, response, service, dispatch, shed_response, series, connections, bytes_received,
             cpu_ns, verdict, reasons, completed, iterations_started, iterations_completed, iterations_broken,
-            iteration_time, connect, tls, resent)
+            iteration_time, connect, tls, resent, heads)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-            ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
+            ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)",
         params![
             id,
             nanos(recorded.elapsed),
@@ -129,6 +130,7 @@ pub(crate) fn insert_measurement(
             blob::of_histogram(&recorded.connect),
             blob::of_histogram(&recorded.tls),
             integer(resent),
+            heads::text(&recorded.heads),
         ],
     )?;
     Ok(())
@@ -222,6 +224,7 @@ impl Columns<'_> {
             },
             connect: self.later_histogram("connect")?,
             tls: self.later_histogram("tls")?,
+            heads: self.read("heads", |text: Option<String>| heads::of_text(text.as_deref()))?,
             connections: self.count("connections")?,
             bytes_received: self.count("bytes_received")?,
             cpu: Duration::from_nanos(self.count("cpu_ns")?),

@@ -174,6 +174,9 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE run ADD COLUMN process TEXT;
 ",
+    "
+    ALTER TABLE measurement ADD COLUMN heads TEXT;
+",
 ];
 
 /// The columns that a version after the first added to a table: name, version, default for older files. A column has
@@ -189,6 +192,7 @@ const LATER: &[(&str, i64, &str)] = &[
     ("repeat_of", 3, "NULL"),
     ("resent", 3, "NULL"),
     ("process", 4, "NULL"),
+    ("heads", 5, "NULL"),
 ];
 
 /// The version that added endpoints, stages and checks.

@@ -22,7 +22,7 @@ pub(crate) struct Answer {
     pub(crate) keep_alive: bool,
 }
 
-/// The kept part of a response, for a scenario that reads it.
+/// The kept part of a response, for a scenario that reads it or for the sample of heads.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Kept {
     /// Header lines with their line ends.
@@ -31,13 +31,28 @@ pub(crate) struct Kept {
     pub(crate) body: Vec<u8>,
     /// The length of the body.
     pub(crate) body_bytes: u64,
+    /// What else it is kept for.
+    pub(crate) purpose: Purpose,
+}
+
+/// What a response is kept for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// For the scenario only.
+    #[default]
+    Scenario,
+    /// For the sample of heads too.
+    Both,
+    /// For the sample of heads only: no bytes of the body are kept.
+    Sample,
 }
 
 impl Kept {
     /// Takes a part of the body.
     pub(crate) fn data(&mut self, data: &[u8]) {
         self.body_bytes += data.len() as u64;
-        let room = Kept::BODY_MAX.saturating_sub(self.body.len());
+        let most = if self.purpose == Purpose::Sample { 0 } else { Kept::BODY_MAX };
+        let room = most.saturating_sub(self.body.len());
         self.body.extend_from_slice(&data[..data.len().min(room)]);
     }
 
@@ -46,6 +61,7 @@ impl Kept {
         self.head.clear();
         self.body.clear();
         self.body_bytes = 0;
+        self.purpose = Purpose::Scenario;
     }
 
     /// Bytes beyond this are counted and not kept: no scenario reads values from the end of a download.

@@ -6,12 +6,15 @@
 #![warn(missing_docs)]
 
 mod agenda;
+mod alone;
 mod connecting;
 mod connection;
 mod exchange;
+mod head;
 mod layout;
 mod plan;
 mod record;
+mod recorded;
 mod run;
 pub mod scenario;
 mod schedule;
@@ -23,8 +26,10 @@ mod validity;
 mod wire;
 mod worker;
 
+pub use alone::Endpoint;
 pub use connecting::{Connecting, Protocol, Server, Servers};
 pub use plan::{Arrivals, Course, Model, Plan, Targets, Users, Work};
+pub use recorded::{Base, Recorded};
 pub use run::{Progress, Running, StartError, Watch, start, start_watched};
 pub use schedule::{
     Level, NotAscending, Profile, ProfileError, Schedule, Stage, StageError, StageText, Stages, StagesError,

@@ -9,11 +9,12 @@
 //! A response time goes into one cell: its second, stage, endpoint and outcome. All figures for readers (a stage, an
 //! endpoint, the whole) are sums of cells, added when a second is closed.
 
+use crate::head;
 use crate::layout::Layout;
 use crate::scenario::{Scenario, StepFailure, StepId};
 use measure::{
-    Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Iterations, Measurement, Outcome, Pacing,
-    Part, SUCCEEDED, Second, Series, Stage,
+    Accounting, Cell, Check, Endpoint, Failure, Fate, Heads, Histogram, Iterations, Measurement, Outcome,
+    Pacing, Part, SUCCEEDED, Second, Series, Stage,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -91,6 +92,7 @@ pub(crate) struct Recorder {
     pub(crate) bytes_received: u64,
     pub(crate) connect: Histogram,
     pub(crate) tls: Histogram,
+    heads: Heads,
     pub(crate) iterations: Iterations,
     pub(crate) pacing: Pacing,
     step_failures: BTreeMap<(StepId, StepFailure), u64>,
@@ -127,6 +129,7 @@ impl Recorder {
             bytes_received: 0,
             connect: Histogram::new(),
             tls: Histogram::new(),
+            heads: Heads::default(),
             iterations: Iterations::default(),
             pacing: Pacing::new(),
             step_failures: BTreeMap::new(),
@@ -224,6 +227,13 @@ impl Recorder {
             }
         }
         self.time(index, times.intended, Outcome::of_status(status), response);
+    }
+
+    /// The head of a response of the sample; it counts if the response is good, after the warm-up.
+    pub(crate) fn head(&mut self, intended: Timestamp, status: u16, head: &[u8]) {
+        if SUCCEEDED.contains(&status) && intended >= Timestamp::ZERO + self.layout.warm_up() {
+            head::note(&mut self.heads, head);
+        }
     }
 
     /// A scheduled arrival was sent and given up.
@@ -432,6 +442,7 @@ impl Recorder {
             bytes_received: self.bytes_received,
             connect: self.connect.clone(),
             tls: self.tls.clone(),
+            heads: self.heads.clone(),
             iterations: self.iterations.clone(),
             pacing: self.pacing.clone(),
             step_failures: self

@@ -6,6 +6,7 @@ mod accounting;
 mod blocks;
 mod compare;
 mod few_above;
+mod heads;
 mod histogram;
 mod interval;
 mod measurement;
@@ -17,6 +18,7 @@ mod printed;
 pub mod queueing;
 mod recorded;
 pub mod scalability;
+pub mod scaling;
 mod series;
 mod sparse;
 #[cfg(test)]
@@ -31,6 +33,7 @@ pub use compare::{
     LEAST_OF_TWO_RUNS, Numbers, Quantity, Row, compare, enough_repetitions,
 };
 pub use few_above::{SAMPLES_ABOVE, few_above, needed_duration};
+pub use heads::{Heads, Times};
 pub use histogram::{Histogram, Quantiles, Value};
 pub use interval::{Interval, Refusal};
 pub use measurement::Measurement;

@@ -2,8 +2,8 @@
 
 use crate::part::add_counts;
 use crate::{
-    Accounting, Blocks, Came, Check, Endpoint, Failure, Histogram, Iterations, NoGoodAnswer, Pacing, Part,
-    SUCCEEDED, Series, Stage, Validity, Verdict,
+    Accounting, Blocks, Came, Check, Endpoint, Failure, Heads, Histogram, Iterations, NoGoodAnswer, Pacing,
+    Part, SUCCEEDED, Series, Stage, Validity, Verdict,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -51,6 +51,8 @@ pub struct Measurement {
     pub connect: Histogram,
     /// From the open connection to the end of the TLS handshake.
     pub tls: Histogram,
+    /// What the heads of a sample of its good responses show.
+    pub heads: Heads,
     /// Connections that were opened.
     pub connections: u64,
     /// Bytes received.
@@ -83,6 +85,7 @@ impl Default for Measurement {
             iterations: Iterations::default(),
             connect: Histogram::new(),
             tls: Histogram::new(),
+            heads: Heads::default(),
             connections: 0,
             bytes_received: 0,
             cpu: Duration::ZERO,
@@ -197,6 +200,7 @@ impl Measurement {
             self.first_failures.entry(failure).or_insert_with(|| what.clone());
         }
         self.iterations.add(&other.iterations);
+        self.heads.add(&other.heads);
         self.connect.add(&other.connect);
         self.tls.add(&other.tls);
         self.connections += other.connections;

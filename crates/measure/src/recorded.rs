@@ -1,6 +1,8 @@
 //! The stored part of a measurement: its totals, and its parts.
 
-use crate::{Accounting, Check, Endpoint, Failure, Iterations, Measurement, SparseHistogram, Stage, Verdict};
+use crate::{
+    Accounting, Check, Endpoint, Failure, Heads, Iterations, Measurement, SparseHistogram, Stage, Verdict,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -33,6 +35,8 @@ pub struct Recorded {
     pub connect: SparseHistogram,
     /// From the open connection to the end of the TLS handshake.
     pub tls: SparseHistogram,
+    /// What the heads of a sample of its good responses show; nothing in runs of older versions.
+    pub heads: Heads,
     /// Connections that were opened.
     pub connections: u64,
     /// Bytes received.
@@ -79,6 +83,7 @@ impl From<&Measurement> for Recorded {
             iterations: measurement.iterations.clone(),
             connect: measurement.connect.sparse(),
             tls: measurement.tls.sparse(),
+            heads: measurement.heads.clone(),
             connections: measurement.connections,
             bytes_received: measurement.bytes_received,
             cpu: measurement.cpu,

@@ -119,7 +119,7 @@ fn millis(value: Value) -> String {
 }
 
 /// A field quoted as in RFC 4180; a name that a spreadsheet would read as a formula is escaped.
-fn field(text: &str) -> String {
+pub fn field(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = if formula { format!("'{text}") } else { text.to_owned() };
     match text.contains([',', '"', '\n', '\r']) {

@@ -12,6 +12,8 @@ use std::time::Duration;
 pub struct FleetMinute {
     /// Instances that run.
     pub instances: f64,
+    /// Desired instances, simulated and real, where the real number is known.
+    pub desired: Option<(f64, f64)>,
     /// Average processor use, 0 to 1.
     pub cpu: Option<f64>,
     /// p95 of the response time, in seconds.
@@ -22,6 +24,7 @@ pub struct FleetMinute {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Highest {
     instances: f64,
+    desired: f64,
     cpu: f64,
     p95: f64,
 }
@@ -33,13 +36,15 @@ impl Highest {
             |so_far: f64, value: Option<f64>| so_far.max(value.filter(|v| v.is_finite()).unwrap_or(0.0));
         minutes.into_iter().fold(Highest::default(), |so_far, minute| Highest {
             instances: higher(so_far.instances, Some(minute.instances)),
+            desired: higher(so_far.desired, minute.desired.map(|(simulated, real)| simulated.max(real))),
             cpu: higher(so_far.cpu, minute.cpu),
             p95: higher(so_far.p95, minute.p95),
         })
     }
 }
 
-/// Instances, average processor use and p95 over time. `begins` is the time of day of the first minute.
+/// Instances, average processor use and p95 over time; where the real desired number is known, also the desired numbers,
+/// simulated and real. `begins` is the time of day of the first minute.
 pub fn fleet(minutes: &[FleetMinute], begins: Duration, highest: Highest) -> Drawing {
     let span = minutes.len() as f64 * 60.0;
     let labels = match span {
@@ -47,22 +52,34 @@ pub fn fleet(minutes: &[FleetMinute], begins: Duration, highest: Highest) -> Dra
         span if span >= 2.0 * HOUR => Labels::HourOfDay(begins.as_secs_f64()),
         _ => Labels::SinceStart,
     };
-    let panel = |title: &str, highest: f64, show, steps, of: fn(&FleetMinute) -> Option<f64>| {
-        let line = Line {
-            name: title.to_owned(),
-            stroke: Stroke::Solid,
-            samples: joined(minutes, of),
-            steps,
-            hatched: false,
-        };
-        let scale = Scale::from_zero(std::iter::once(highest), 5.0);
-        Panel { title: title.to_owned(), scale, show, lines: vec![line], goals: Vec::new() }
+    let line = |name: &str, stroke, steps, of: fn(&FleetMinute) -> Option<f64>| Line {
+        name: name.to_owned(),
+        stroke,
+        samples: joined(minutes, of),
+        steps,
+        hatched: false,
     };
-    let panels = vec![
+    let scale = |highest: f64| Scale::from_zero(std::iter::once(highest), 5.0);
+    let panel = |title: &str, highest: f64, show, steps, of: fn(&FleetMinute) -> Option<f64>| Panel {
+        title: title.to_owned(),
+        scale: scale(highest),
+        show,
+        lines: vec![line(title, Stroke::Solid, steps, of)],
+        goals: Vec::new(),
+    };
+    let mut panels = vec![
         panel("running instances", highest.instances, show_number, true, |minute| Some(minute.instances)),
         panel("average processor use", highest.cpu, show_percent, false, |minute| minute.cpu),
         panel("response time, p95", highest.p95, show_seconds, false, |minute| minute.p95),
     ];
+    if minutes.iter().any(|minute| minute.desired.is_some()) {
+        let lines = vec![
+            line("simulated", Stroke::Solid, true, |minute| Some(minute.desired?.0)),
+            line("real", Stroke::Dashed, true, |minute| Some(minute.desired?.1)),
+        ];
+        let (title, scale) = ("desired instances".to_owned(), scale(highest.desired));
+        panels.insert(1, Panel { title, scale, show: show_number, lines, goals: Vec::new() });
+    }
     let name = "Running instances, average processor use and p95 of the response time over time";
     OverTime { name, axis: Axis { span, labels }, panels, phases: &[], marks: &[] }.drawing()
 }
@@ -99,7 +116,7 @@ mod tests {
     use super::*;
 
     fn minute(instances: f64) -> FleetMinute {
-        FleetMinute { instances, cpu: Some(0.17), p95: Some(0.513) }
+        FleetMinute { instances, desired: None, cpu: Some(0.17), p95: Some(0.513) }
     }
 
     #[test]
@@ -131,6 +148,15 @@ mod tests {
     }
 
     #[test]
+    fn real_instances_are_beside_the_simulated_ones() {
+        let minutes =
+            [(3.0, 2.0), (3.0, 4.0)].map(|desired| FleetMinute { desired: Some(desired), ..minute(3.0) });
+        let picture = fleet(&minutes, Duration::ZERO, Highest::of(&minutes)).wide;
+        assert!(picture.contains("desired instances. simulated: 3 to 3, real: 2 to 4."), "{picture}");
+        roxmltree::Document::parse(&picture).unwrap();
+    }
+
+    #[test]
     fn a_peak_of_one_minute_stays_in_a_month() {
         let mut minutes = vec![minute(4.0); 30 * 1440];
         minutes[12_345].instances = 40.0;
@@ -144,7 +170,12 @@ mod tests {
 
     #[test]
     fn odd_fleets_are_drawn() {
-        let none = FleetMinute { instances: f64::NAN, cpu: None, p95: Some(f64::INFINITY) };
+        let none = FleetMinute {
+            instances: f64::NAN,
+            desired: Some((f64::NAN, 1.0)),
+            cpu: None,
+            p95: Some(f64::INFINITY),
+        };
         for minutes in [vec![], vec![none], vec![none, minute(1.0)], vec![minute(1e300)]] {
             let drawing = fleet(&minutes, Duration::ZERO, Highest::of(&minutes));
             roxmltree::Document::parse(&drawing.wide).unwrap();

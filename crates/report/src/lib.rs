@@ -13,6 +13,7 @@ pub mod csv;
 mod fleet;
 mod fold;
 mod hdr;
+mod heat_map;
 pub mod hgrm;
 pub mod hlog;
 mod html;
@@ -33,6 +34,7 @@ mod words;
 
 pub use fleet::{FleetMinute, Highest, fleet};
 pub use fold::fold;
+pub use heat_map::{Cell, HeatMap, heat_map};
 pub use html::{Chart, Notice, Report, Section, Share, html};
 pub use load_curve::{LoadCurve, Point, load_curve};
 pub use quantile_curve::quantile_curve;

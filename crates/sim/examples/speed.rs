@@ -25,6 +25,8 @@ fn main() {
         ),
         ("accounts, sixteen threads", accounts(1, 16, Algorithm::LeastOutstanding, 12), 5_000_000.0 / 320.0),
         ("83,000 a second over three services", three_services(), 60.0),
+        ("1,000 instances", many(1000), 300.0),
+        ("5,000 instances", many(5000), 60.0),
     ];
     let wanted = std::env::args().nth(1).unwrap_or_default();
     for (name, system, seconds) in rows.into_iter().filter(|(name, ..)| name.contains(&wanted)) {
@@ -154,12 +156,22 @@ fn three_services() -> System {
     system
 }
 
+/// 70 % busy; least outstanding requests.
+fn many(instances: u32) -> System {
+    let cpu = Distribution::Exponential { mean: Duration::from_millis(50) };
+    let wait = Distribution::Exponential { mean: Duration::from_millis(150) };
+    let server = server(1, 1000, Accept::Shared { bound: 1000 });
+    let mut service = service(vec![endpoint(1.0, vec![work(cpu, wait, 1)])], server, instances);
+    service.balancing.algorithm = Algorithm::LeastOutstanding;
+    system(14.0 * f64::from(instances), service)
+}
+
 fn work(cpu: Distribution, wait: Distribution, bursts: u32) -> Step {
     Step::Work { cpu, wait, bursts, incidents: None }
 }
 
 fn endpoint(share: f64, steps: Vec<Step>) -> Endpoint {
-    Endpoint { name: "endpoint".into(), share, steps, errors: 0.0 }
+    Endpoint { share, ..Endpoint::new("endpoint", steps) }
 }
 
 fn server(processes: u32, threads: u32, accept: Accept) -> Server {

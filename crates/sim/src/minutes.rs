@@ -25,7 +25,7 @@ mod plant;
 mod service;
 mod shape;
 
-pub use curves::{Curves, Ladder, work};
+pub use curves::{Curves, Ladder, can_record, work};
 pub use plant::Minutes;
 
 #[cfg(test)]

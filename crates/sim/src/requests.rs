@@ -25,6 +25,7 @@ mod balancers;
 mod compute;
 mod draw;
 mod fleet;
+mod health;
 mod incidents;
 mod instance;
 mod keys;
@@ -36,6 +37,7 @@ mod program;
 mod send;
 mod serve;
 mod service;
+mod slots;
 mod timers;
 mod tournament;
 mod visit;
@@ -47,6 +49,7 @@ use arrivals::Arrivals;
 use draw::Draw;
 use instance::{ConnectionSlab, IdlePool, Instance, Process};
 use keys::Keys;
+use placing::Placing;
 use pool::PoolState;
 use program::Program;
 use service::ServiceState;
@@ -134,8 +137,9 @@ impl Requests {
             }
         }
         for (number, service) in (0..).zip(&plant.services) {
-            let ejects = service.placing.as_ref().is_some_and(|placing| placing.ejection.is_some());
-            if ejects || service.admission.as_ref().is_some_and(AdmissionControl::ticks) {
+            if service.placing.as_ref().is_some_and(Placing::ticks)
+                || service.admission.as_ref().is_some_and(AdmissionControl::ticks)
+            {
                 plant.timers.push(0, Due::Admission(number));
             }
         }
@@ -200,6 +204,10 @@ impl Requests {
                 }
                 At::Backoff => self.send(v),
                 At::Turn => self.turn_comes(v),
+                At::Placed => {
+                    let instance = self.visits.slots[v as usize].instance;
+                    self.set_off(v, Some(instance));
+                }
                 _ => self.visits.end(v),
             },
             Due::User(user) => self.user_sends(user),

@@ -14,12 +14,14 @@ mod service;
 mod traffic;
 mod zones;
 
-pub use admission::{Admission, Bound, ConcurrencyLimit, Gated, Keyed, Limits, RateLimit, RequestPriority};
+pub use admission::{
+    Admission, Bound, ConcurrencyLimit, Gated, Keyed, Limits, RateLimit, RequestDeadline, RequestPriority,
+};
 pub use check::Problem;
 pub use cloud::{Deployment, Failure, Price, Quotas, Start};
 pub use control::scaling::controller::{
     AwsScaling, HpaScaling, KedaInput, KedaScaling, KnativeScaling, Metric, Outage, PodMetric, Policy,
-    Published, Query, ScalingNames,
+    Published, Query, Recorded, ScalingNames,
 };
 pub use distribution::Distribution;
 pub use host::{Credits, Host, Quota, Steal};
@@ -28,8 +30,8 @@ pub use keys::{Key, KeyId, VALUES_MAX, Values};
 pub use scaling::{Ends, Goal, Scaling};
 pub use server::{Accept, Front, Server};
 pub use service::{
-    Algorithm, Balancing, Call, Connections, Endpoint, Incidents, Pool, PoolId, Retries, Reuse, Service,
-    ServiceId, Step,
+    Algorithm, Balancing, Call, Connections, Endpoint, HealthChecks, Incidents, Pool, PoolId, Retries, Reuse,
+    Service, ServiceId, SlotQueue, Step,
 };
 pub use traffic::{Arrivals, Noise, Traffic};
 pub use zones::{ZoneFailure, Zones};

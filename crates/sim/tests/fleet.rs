@@ -88,7 +88,7 @@ fn hpa() -> Policy {
     let hpa = HpaSettings::new(count(2), count(12), vec![HpaMetric::cpu_utilization(60)]);
     Policy::Hpa(Box::new(HpaScaling {
         hpa,
-        metrics: vec![PodMetric::Cpu],
+        metrics: vec![Query::last(PodMetric::Cpu)],
         request: None,
         scheduled: Vec::new(),
     }))

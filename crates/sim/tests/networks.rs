@@ -38,17 +38,12 @@ fn system(network: &Value, seed: u64) -> (System, f64) {
             let place = visit["service"].as_u64().unwrap() as usize;
             let wait = Distribution::Exponential { mean: Duration::from_secs_f64(number(visit, "mean_s")) };
             let work = Step::Work { cpu: Distribution::ZERO, wait, bursts: 1, incidents: None };
-            called[place].push(Endpoint { name: "visit".into(), share: 0.0, steps: vec![work], errors: 0.0 });
+            called[place].push(Endpoint { share: 0.0, ..Endpoint::new("visit", vec![work]) });
             let endpoint = called[place].len() as u16 - 1;
             Step::Calls(vec![Call { service: ServiceId(place as u16 + 1), endpoint }])
         });
         let steps = steps.collect();
-        routes.push(Endpoint {
-            name: "route".into(),
-            share: number(route, "per_second"),
-            steps,
-            errors: 0.0,
-        });
+        routes.push(Endpoint { share: number(route, "per_second"), ..Endpoint::new("route", steps) });
     }
     let rate: f64 = routes.iter().map(|route| route.share).sum();
     let mut services = vec![service(1_000_000, routes)];

@@ -19,11 +19,15 @@
 //! Operational laws: Denning and Buzen, *The Operational Analysis of Queueing Network Models*, Computing Surveys 10, 1978.
 
 mod backtest;
+mod case;
 mod document;
+mod endpoints;
 mod figure;
 mod fit;
+mod heads;
 mod launch;
 mod measure;
+mod metered;
 mod model;
 mod seen;
 mod stored;
@@ -32,12 +36,16 @@ mod tests;
 mod unfit;
 
 pub use backtest::{Compared, Stopped, What, backtest};
-pub use document::{Asked, Given, Origin, document};
+pub use case::case_file;
+pub use document::{Asked, Given, MixSource, Origin, document};
+pub use endpoints::{Cost, Single};
 pub use figure::{CONFIDENCE, Figure, WIDEST};
-pub use fit::{Bound, Fitted, NoFit, fit};
+pub use fit::{Bound, Fitted, NoFit, fit, fit_measured};
+pub use heads::{PartSource, PartTime, parts};
 pub use launch::{Launched, NoLaunch, StartUp, launch};
 pub use measure::{Event, Failed, Measured, Trial, Wanted, measure};
-pub use model::{Load, Model, Pool, Predicted, predict};
+pub use metered::{Metered, NotMetered};
+pub use model::{Kind, Load, Model, Pool, Predicted, predict};
 pub use seen::{Seen, lock_of};
 pub use stored::{FromRuns, NotUsable, Wish, from_runs};
 pub(crate) use stored::{same, usable};
@@ -95,8 +103,11 @@ pub struct Known {
     pub queue_per_process: bool,
     /// Whether no load came near the limit, so that only a request alone can be described.
     pub below_limit: bool,
-    /// Whether processor time is counted exactly (control groups) and not in ticks of 10 ms (processes).
-    pub exact_cpu: bool,
+    /// Whether a thread stays on a kept connection after a response and serves no other, as Puma's do.
+    pub stays_on_connection: bool,
+    /// Without a load of one user: the shortest mean time that was measured, in seconds, which a request alone does not
+    /// exceed.
+    pub alone_at_most: Option<f64>,
 }
 
 /// A global lock of a runtime, as in [`sim::settings::Server`].

@@ -3,12 +3,14 @@
 //! ```text
 //! Load, Wanted → find → Events during the search → documents::find::Outcome
 //!
-//! search   the stages in their order
+//! search        the stages in their order
+//! gateway_file  the limits that were found, as a gateway file
 //! ```
 //!
 //! [`control::search`] decides which rate comes next, whether a trial is good, bad or disturbed, when the service is
 //! calm again and which limits follow.
 
+pub mod gateway_file;
 mod search;
 
 pub use crate::parts::{Calm, Halt, Load};

@@ -5,6 +5,8 @@
 //! load   a plan, run once or several times, with thresholds and metrics beside it
 //! find   the search for the highest rate that holds a goal
 //! plan   capacity: replicas for a load, the bottleneck, and what one more of each part brings
+//! tune   cheaper settings of a case that keep its goal: the search, the frontier, what each change saves
+//! simulate  stages and seeds of a case, on all cores
 //! parts  a closed-loop step, a trial, a cool-down: what procedures like the search are made of
 //! drive  the loop that looks at a running plan, below all of them
 //! ```
@@ -16,3 +18,5 @@ pub mod find;
 pub mod load;
 mod parts;
 pub mod plan;
+pub mod simulate;
+pub mod tune;

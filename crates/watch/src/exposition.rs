@@ -57,6 +57,32 @@ impl Selector {
         }
     }
 
+    /// Its name, without labels.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it has added up so far: the sum of a histogram or summary, or the value of a counter; `None` if it is not
+    /// there.
+    pub(crate) fn total(&self, text: &str) -> Result<Option<f64>, String> {
+        let total = match (self.sum(text, "_sum"), kind(text, &self.name)) {
+            (Err((Gap::Absent, _)), Some(kind @ ("gauge" | "gaugehistogram"))) => {
+                return Err(format!(
+                    "{} is a {kind}, which does not add up; name a histogram, a summary or a counter of seconds",
+                    self.name
+                ));
+            }
+            (Err((Gap::Absent, _)), _) => self.sum(text, ""),
+            (found, _) => found,
+        };
+        match total {
+            Ok(value) if value.is_finite() => Ok(Some(value)),
+            Ok(value) => Err(format!("{self} has the value {value}; name a metric that adds up seconds")),
+            Err((Gap::Absent, _)) => Ok(None),
+            Err((_, detail)) => Err(detail),
+        }
+    }
+
     /// Whether it is a counter: by the declared type, or else by the ending of the name.
     fn counts(&self, text: &str, kind: Option<&str>) -> bool {
         match kind {
@@ -190,6 +216,22 @@ fn labels(text: &str) -> Option<(Vec<(String, String)>, &str)> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_total_of_seconds_is_that_of_a_histogram_or_a_counter() {
+        let text = "# TYPE db_seconds histogram\ndb_seconds_bucket{le=\"1\"} 9\ndb_seconds_sum{pool=\"a\"} 1.5\n\
+                    db_seconds_sum{pool=\"b\"} 2\ndb_seconds_count 9\n# TYPE wait_seconds_total counter\n\
+                    wait_seconds_total 7\n# TYPE used gauge\nused 3\nodd_seconds_sum NaN\nbare_seconds_sum 4\n";
+        let total = |metric: &str| Selector::parse(metric).unwrap().total(text);
+        assert_eq!(total("db_seconds"), Ok(Some(3.5)));
+        assert_eq!(total("db_seconds{pool=\"b\"}"), Ok(Some(2.0)));
+        assert_eq!(total("db_seconds_sum"), Ok(Some(3.5)));
+        assert_eq!(total("wait_seconds_total"), Ok(Some(7.0)));
+        assert_eq!(total("bare_seconds"), Ok(Some(4.0)));
+        assert_eq!((total("db_seconds{pool=\"c\"}"), total("gone_seconds")), (Ok(None), Ok(None)));
+        assert!(total("used").unwrap_err().contains("used is a gauge"), "{:?}", total("used"));
+        assert!(total("odd_seconds").unwrap_err().contains("NaN"));
+    }
 
     const TEXT: &str = r#"# HELP requests_total Requests.
 # TYPE requests_total counter

@@ -10,6 +10,7 @@
 
 mod endpoint;
 mod exposition;
+mod parts;
 mod query;
 mod remote_write;
 mod source;
@@ -17,6 +18,7 @@ mod watcher;
 
 pub use endpoint::{Endpoint, WrongEndpoint};
 pub use exposition::{Selector, WrongSelector};
+pub use parts::{PartMetric, PartMetrics, WrongPart};
 pub use remote_write::{LoadSeries, Now, RemoteWrite, Sample, Written};
 pub use source::{Query, Source, WrongSource};
 pub use watcher::Watcher;

@@ -45,6 +45,16 @@ pub enum WrongSource {
         /// The text.
         found: String,
     },
+    /// Metrics after the address of parts, which need names.
+    #[error(
+        "`{url}#{names}` names metrics after the URL; name each with --part NAME={names}, and give the URL alone"
+    )]
+    Named {
+        /// The URL.
+        url: String,
+        /// The text after `#`.
+        names: String,
+    },
     /// An invalid address.
     #[error(transparent)]
     Endpoint(#[from] WrongEndpoint),

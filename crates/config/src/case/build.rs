@@ -4,17 +4,19 @@ mod admission;
 mod alarms;
 mod balancing;
 mod behavior;
+mod hpa_metric;
 mod keda;
 mod keys;
 mod locate;
 mod pods;
 mod policies;
+mod query;
 mod scaling;
 mod schedule;
 mod server;
 mod service;
 mod shape;
-mod traffic;
+pub(super) mod traffic;
 mod zones;
 
 use super::calendar::Calendar;
@@ -54,11 +56,16 @@ pub(super) struct Builder<'a> {
 pub(super) struct Built {
     pub(super) system: System,
     pub(super) clock: Clock,
+    /// The beginning of the measured time, in microseconds since 1970; none without a date.
+    pub(super) begins: Option<i64>,
     pub(super) prices: Option<String>,
     pub(super) notes: Vec<String>,
+    /// Its traffic, for variants of the stage.
+    pub(super) found: traffic::Found,
 }
 
-/// The system of a stage, unless the report says why not. `tree` is what its tables were read from.
+/// The system of a stage, unless the report says why not. `tree` is what its tables were read from;
+/// `known` is its traffic if that was read before.
 pub(super) fn build(
     tree: &yaml::Node,
     table: &CaseTable,
@@ -66,6 +73,7 @@ pub(super) fn build(
     folder: &Path,
     given: Given,
     calibration: Option<&Calibration>,
+    known: Option<&traffic::Found>,
 ) -> Option<Built> {
     let before = report.problems.len();
     let services = table.services.0.as_ref()?;
@@ -104,7 +112,10 @@ pub(super) fn build(
         builder.plain_name(&named.name, &named.place);
     }
     let traffic = table.traffic.0.as_ref();
-    let traffic = traffic.and_then(|at| builder.traffic(at, table));
+    let traffic = match known {
+        Some(known) => Some(known.clone()),
+        None => traffic.and_then(|at| builder.traffic(at, table)),
+    };
     if let Some(traffic) = &traffic {
         builder.calendar = traffic.calendar.clone();
         (builder.warm_up, builder.measured) = (traffic.warm_up, traffic.measured);
@@ -114,7 +125,8 @@ pub(super) fn build(
         services.value.iter().enumerate().map(|(place, named)| builder.service(place, named)).collect();
     let pools = table.pools.iter().flat_map(Names::iter).filter_map(|named| builder.pool(named)).collect();
     let quotas = table.quotas.as_ref().map_or_else(Quotas::default, |found| builder.quotas(found));
-    let traffic = traffic?;
+    let found = traffic?;
+    let traffic = found.clone();
     let prices = builder.prices.words;
     let system = System {
         services: built.into_iter().collect::<Option<_>>()?,
@@ -140,7 +152,8 @@ pub(super) fn build(
         }
     }
     let clock = traffic.calendar.clock(traffic.warm_up, traffic.measured);
-    Some(Built { system, clock, prices, notes: traffic.notes })
+    let begins = traffic.calendar.is_dated().then(|| traffic.calendar.begins());
+    Some(Built { system, clock, begins, prices, notes: traffic.notes, found })
 }
 
 /// The calendar of the file, before the dates of a traffic file.

@@ -1,6 +1,6 @@
 //! Tables of counts over time, as `import` reads them.
 
-use import::{Traffic, TrafficOptions, TrafficReader};
+use import::{Gaps, Traffic, TrafficOptions, TrafficReader};
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,7 +19,18 @@ pub(super) struct Counts {
 /// # Errors
 /// All problems, one per line.
 pub(super) fn read(path: &Path, bin: Option<Duration>) -> Result<Counts, Vec<String>> {
-    let options = TrafficOptions { bin, ..TrafficOptions::default() };
+    with(path, TrafficOptions { bin, ..TrafficOptions::default() })
+}
+
+/// Reads values at times, in thousandths; a gap has the value before it. `row` is the width of a row without a time.
+///
+/// # Errors
+/// All problems, one per line.
+pub(super) fn read_values(path: &Path, row: Option<Duration>) -> Result<Counts, Vec<String>> {
+    with(path, TrafficOptions { row, values: true, gaps: Gaps::Hold, ..TrafficOptions::default() })
+}
+
+fn with(path: &Path, options: TrafficOptions) -> Result<Counts, Vec<String>> {
     let mut reader = TrafficReader::new(options);
     reader.add_file(path);
     match reader.finish() {

@@ -2,8 +2,8 @@
 
 use super::words::{Begins, GoalText, LockTime, Number, Seed, Times, Zone, ZoneNames};
 use crate::file::{
-    FileAffinity, FileConcurrency, FileEjection, FileKey, FilePolicy, FilePriority, FileRateClass,
-    FileServiceLevel,
+    FileAffinity, FileConcurrency, FileEjection, FileHealth, FileKey, FilePolicy, FilePriority, FileQueue,
+    FileRateClass, FileServiceLevel,
 };
 use fields::{At, Count, Frequency, Names, Needed, Share, Size, Span, Switch, Text, tables};
 
@@ -54,10 +54,28 @@ tables! {
         zone: Option<At<Zone>>,
         /// The seed of all random numbers. Default: 1.
         seed: Option<At<Seed>>,
+        /// What `headroom tune` may change. Default: everything that it can.
+        tune: Option<At<TuneTable>>,
         /// The stages of the account: each has its changes relative to the stage before.
         stages: Option<At<Vec<At<StageTable>>>>,
         /// Required results, and published results to compare with.
         published: Option<At<Vec<At<RowTable>>>>,
+    }
+
+    /// What `headroom tune` may change.
+    TuneTable {
+        /// Keys that stay as they are, with everything below them, such as `services.web.scaling.max`.
+        keep: Option<Vec<At<Text>>>,
+        /// Keys with the only values that are tried, besides today's.
+        values: Option<Vec<At<TuneValuesTable>>>,
+    }
+
+    /// The values of a key.
+    TuneValuesTable {
+        /// The key, such as `services.web.scaling.min`.
+        key: At<Text>,
+        /// Its values.
+        values: At<Vec<At<Text>>>,
     }
 
     /// The result of a calibration.
@@ -208,6 +226,8 @@ tables! {
         steps: Option<At<Vec<At<StepTable>>>>,
         /// Share of the requests that end with a server error. Default: 0.
         errors: Option<At<Share>>,
+        /// The priority class of its requests, as on a route of its own. Default: `priority` in `admission`.
+        priority: Option<At<FilePriority>>,
     }
 
     /// One of work (`cpu`, `wait`, `bursts`, `incidents`), `hold` with `time`, and `call`.
@@ -322,6 +342,9 @@ tables! {
         policy: Option<At<Text>>,
         /// The priority class of all requests, or `{ header: … }` for the class that the value of a key names.
         priority: Option<At<FilePriority>>,
+        /// A key of the traffic that says how long each client waits, such as `250ms`: requests that cannot pass in time
+        /// are refused.
+        deadline_header: Option<At<Text>>,
     }
 
     /// How requests are distributed over instances.
@@ -335,7 +358,9 @@ tables! {
         affinity: Option<At<FileAffinity>>,
         /// Ejection of instances that fail requests, as in a gateway's file.
         ejection: Option<At<FileEjection>>,
-        /// With `affinity`, `ejection` or `consistent-hash`: all instances are used if less than this share of them is
+        /// Active checks of the instances, as in a gateway's file. They cost the instances nothing.
+        health: Option<At<FileHealth>>,
+        /// With `affinity`, `ejection`, `health` or `consistent-hash`: all instances are used if less than this share of them is
         /// usable. Default: 50%.
         panic_below: Option<At<Share>>,
         /// Balancer nodes, each with its own pointer, counts and connections. Default: 1.
@@ -351,8 +376,12 @@ tables! {
         timeout: Option<At<Span>>,
         /// Attempts after a failure or a time-out. Default: none.
         retries: Option<At<RetriesTable>>,
-        /// Maximum requests in flight at one instance; further ones are refused. Default: no limit.
+        /// Maximum requests in flight at one instance; further ones go to another instance. If all are full, they wait in
+        /// the `queue`, or are refused without one. Default: no limit.
         instance_limit: Option<At<Count>>,
+        /// With `instance_limit`: requests that wait while all instances are full, as in a gateway's file. Default: none
+        /// waits.
+        queue: Option<At<FileQueue>>,
         /// How long a new instance gets less than its share. Default: 0.
         slow_start: Option<At<Span>>,
         /// Network time, there and back together. Default: 0.

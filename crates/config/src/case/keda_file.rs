@@ -50,8 +50,17 @@ tables! {
 
     /// A trigger of type `prometheus`. A query is not evaluated: `measures` says what its result is.
     PrometheusTable {
-        /// The result of the query, for the whole service: `requests-per-second` or `in-flight`.
+        /// The result of the query, for the whole service: `requests-per-second`, `in-flight`, `queue-length` (requests
+        /// that wait for a thread or at a limit), `cpu` (cores), a percentile of response times such as `p95` (seconds),
+        /// or `recorded`.
         measures: At<QueryMetric>,
+        /// The result is what is measured times this. Default: 1.
+        factor: Option<At<Number>>,
+        /// With `recorded`: a file with the values over time: a table, or the JSON of Prometheus' query_range. The path
+        /// is relative to the case file.
+        file: Option<At<Text>>,
+        /// With `file`: the width of a row, for tables without times.
+        bin: Option<At<Span>>,
         /// Target of the result.
         threshold: At<Number>,
         /// The trigger is active above this result (activationThreshold). Default: 0.

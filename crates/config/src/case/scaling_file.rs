@@ -1,8 +1,8 @@
 //! The tables of scaling: alarms, policies, schedules and autoscalers.
 
 use super::behavior_file::FileBehavior;
-use super::keda_file::KedaTable;
-use super::words::{Change, Moment, Number, OriginText, Percentage, Utilization, Zone};
+use super::keda_file::{KedaTable, OutageTable};
+use super::words::{Change, Moment, Number, OriginText, Percentage, QueryMetric, Utilization, Zone};
 use fields::{At, Count, Frequency, Names, Share, Span, Switch, Text, tables};
 
 tables! {
@@ -61,6 +61,8 @@ tables! {
         requests_per_second: Option<At<Number>>,
         /// Target of requests in flight at a pod.
         in_flight: Option<At<Number>>,
+        /// Metrics of other names and sources.
+        metrics: Option<Vec<At<HpaMetricTable>>>,
         /// Processor request of a pod, in cores. Default: the limit of its host, or all cores.
         request: Option<At<Number>>,
         /// How fast it may scale: the content of `spec.behavior` of a manifest, or `true` for the defaults of
@@ -76,6 +78,38 @@ tables! {
         sync_period: Option<At<Span>>,
         /// Minor version of Kubernetes, such as 27 for 1.27. Default: the newest that is supported.
         version: Option<At<Count>>,
+    }
+
+    /// A metric of an HPA: an entry of `spec.metrics`. Metrics are not queried: `measures` says what the metric is.
+    HpaMetricTable {
+        /// `External`, `Object` or `Pods` (of each pod), or `Resource` for the average processor use of a pod in cores.
+        r#type: At<Text>,
+        /// The name of the metric, for the output. Default: that of `measures`.
+        name: Option<At<Text>>,
+        /// With `Object`: the kind of the object, for the output. Default: Service.
+        object: Option<At<Text>>,
+        /// What the metric is: `requests-per-second`, `in-flight`, `queue-length` (requests that wait for a thread or at a
+        /// limit), `cpu` (cores), a percentile of response times such as `p95` (seconds), or `recorded`. Of the whole
+        /// service for `External` and `Object`; of a pod for `Pods`.
+        measures: At<QueryMetric>,
+        /// The metric is what is measured times this. Default: 1.
+        factor: Option<At<Number>>,
+        /// With `recorded`: a file with the values over time: a table, or the JSON of Prometheus' query_range. The path
+        /// is relative to the case file.
+        file: Option<At<Text>>,
+        /// With `file`: the width of a row, for tables without times.
+        bin: Option<At<Span>>,
+        /// Target of the metric.
+        threshold: At<Number>,
+        /// `AverageValue` (the metric divided by the pods) or `Value` (the metric itself, only with `External` and
+        /// `Object`). Default: AverageValue.
+        metric_type: Option<At<Text>>,
+        /// Where the metric comes from: `balancer`, or `pods`, without a value while no pod is ready. Default: balancer.
+        source: Option<At<Text>>,
+        /// Span over which the metric averages, such as 2m for `rate(...[2m])`. Default: 1m.
+        window: Option<At<Span>>,
+        /// Times of each day at which the metric cannot be read.
+        outages: Option<Vec<At<OutageTable>>>,
     }
 
     /// Knative's pod autoscaler, with a target of `concurrency` or `requests_per_second`.

@@ -227,18 +227,40 @@ impl Scalar for ZoneNames {
 /// As many as there are letters.
 const ZONES_MAX: usize = 26;
 
-/// What a query measures.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct QueryMetric(pub(crate) PodMetric);
-scalar!(QueryMetric, { "enum": ["requests-per-second", "in-flight"] });
+/// What a query or a metric measures; none: recorded values.
+#[derive(Debug, Clone)]
+pub(crate) struct QueryMetric(pub(crate) Option<PodMetric>);
+scalar!(QueryMetric, {
+    "type": "string",
+    "pattern": "^(requests-per-second|in-flight|queue-length|cpu|recorded|p[0-9]{1,2}([.][0-9]+)?)$"
+});
 
 impl Scalar for QueryMetric {
-    const EXPECTED: &'static str = "a metric (`requests-per-second` or `in-flight`), such as `in-flight`";
+    const EXPECTED: &'static str = "a metric (`requests-per-second`, `in-flight`, `queue-length`, `cpu`, a percentile of \
+         response times such as `p95`, or `recorded` with `file`), such as `in-flight`";
     fn parse(text: &str) -> Option<Self> {
-        match text {
-            "requests-per-second" => Some(QueryMetric(PodMetric::RequestsPerSecond)),
-            "in-flight" => Some(QueryMetric(PodMetric::InFlight)),
-            _ => None,
+        let metric = match text {
+            "requests-per-second" => PodMetric::RequestsPerSecond,
+            "in-flight" => PodMetric::InFlight,
+            "queue-length" => PodMetric::Queued,
+            "cpu" => PodMetric::Cpu,
+            "recorded" => return Some(QueryMetric(None)),
+            percentile => PodMetric::ResponseTime(percentile.parse().ok()?),
+        };
+        Some(QueryMetric(Some(metric)))
+    }
+}
+
+impl QueryMetric {
+    /// The word in a case file.
+    pub(crate) fn words(&self) -> String {
+        match &self.0 {
+            Some(PodMetric::RequestsPerSecond) => "requests-per-second".to_owned(),
+            Some(PodMetric::InFlight) => "in-flight".to_owned(),
+            Some(PodMetric::Queued) => "queue-length".to_owned(),
+            Some(PodMetric::Cpu) => "cpu".to_owned(),
+            Some(PodMetric::ResponseTime(quantile)) => quantile.to_string(),
+            Some(PodMetric::Recorded(_)) | None => "recorded".to_owned(),
         }
     }
 }

@@ -10,7 +10,7 @@ mod model;
 
 pub use aws::{aws, terraform};
 pub use kubernetes::kubernetes;
-pub use model::{Measured, measured};
+pub use model::{Endpoint, Measured, Pool, measured};
 
 /// A case file with keys to fill in.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,7 +27,7 @@ pub(crate) fn key(at: &At<FileKey>, report: &mut Report) -> KeyBy {
 }
 
 /// The name of a header field, in lower case.
-pub(super) fn header_name(at: &At<Text>, report: &mut Report) -> String {
+pub(crate) fn header_name(at: &At<Text>, report: &mut Report) -> String {
     token(at, "a header field", (NAME_BYTES_MAX, "X-Api-Key"), report);
     at.value.0.to_ascii_lowercase()
 }

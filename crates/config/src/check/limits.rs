@@ -141,7 +141,8 @@ pub(super) fn places(found: &FilePool, report: &mut Report) -> (Option<u32>, Opt
     (each, found.queue.as_ref().map(|at| queue(&at.value, report)))
 }
 
-fn queue(found: &FileQueue, report: &mut Report) -> Queue {
+/// The queue of a limit or of a pool.
+pub(crate) fn queue(found: &FileQueue, report: &mut Report) -> Queue {
     let usual = Duration::from_millis(500);
     Queue {
         places: between(&found.places, 1, u32::MAX, "remove the queue if no request shall wait", report),

@@ -80,7 +80,7 @@ pub(crate) fn affinity(found: &FileAffinity, report: &mut Report) -> Affinity {
     Affinity { cookie: key::cookie_name(&found.cookie, "instance", report) }
 }
 
-fn health(found: &FileHealth, report: &mut Report) -> Health {
+pub(crate) fn health(found: &FileHealth, report: &mut Report) -> Health {
     let At { value: Text(path), place } = &found.path;
     let default = Health::new(path);
     if !path.starts_with('/')

@@ -42,6 +42,16 @@ impl Placed {
         }
     }
 
+    /// The same request at another instance, because its own is full. A client with a cookie keeps it: its next request
+    /// goes to its own instance again.
+    pub const fn moved_to(self, instance: InstanceId) -> Placed {
+        match self {
+            Placed::Kept(_) => Placed::Kept(instance),
+            Placed::New(_) => Placed::New(instance),
+            Placed::Moved { from, .. } => Placed::Moved { from, to: instance },
+        }
+    }
+
     /// Whether the response has to set a cookie for [`instance`](Self::instance).
     pub const fn sets_cookie(self) -> bool {
         !matches!(self, Placed::Kept(_))

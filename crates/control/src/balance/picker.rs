@@ -183,6 +183,27 @@ impl Picker {
         }
     }
 
+    /// The instance for a request that was placed at `picked`, where instances have a limit of requests in flight:
+    /// `picked`, or the first of the instances after it that takes new requests and has a free slot. An instance that has
+    /// `failed` the request is used only if there is no other. `enter` takes a slot at an instance, and returns `None` if
+    /// it is full; `count` is above all ids. `None` if all are full.
+    pub fn with_slot<S>(
+        &self,
+        picked: InstanceId,
+        count: u32,
+        failed: &[InstanceId],
+        mut enter: impl FnMut(InstanceId) -> Option<S>,
+    ) -> Option<(InstanceId, S)> {
+        let others = || {
+            let after = (1..count).map(|step| InstanceId((picked.0 + step) % count));
+            after.filter(|id| self.takes_new(*id))
+        };
+        let only_failed = failed.contains(&picked) && others().all(|id| failed.contains(&id));
+        let candidates = core::iter::once(picked).chain(others());
+        let mut candidates = candidates.filter(|id| only_failed || !failed.contains(id));
+        candidates.find_map(|id| Some((id, enter(id)?)))
+    }
+
     /// As [`Available::in_flight`].
     pub fn in_flight(&self, id: InstanceId) -> u32 {
         each!(self, inner => inner.in_flight(id))
@@ -222,3 +243,38 @@ impl Balancer for Picker {
 
 /// No instance gets more than this multiple of its share of the requests in flight, whatever its keys.
 const HASH_FACTOR: f64 = 1.25;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    /// The instance of four that gets a request that was placed at the second, where these are full.
+    fn found(picker: &Picker, full: &[u32], failed: &[u32]) -> Option<u32> {
+        let failed: Vec<InstanceId> = failed.iter().copied().map(InstanceId).collect();
+        let enter = |id: InstanceId| (!full.contains(&id.0)).then_some(());
+        picker.with_slot(InstanceId(1), 4, &failed, enter).map(|(id, ())| id.0)
+    }
+
+    #[test]
+    fn a_full_instance_is_skipped_for_the_next_that_takes_new_requests() {
+        let now = Timestamp::ZERO;
+        let mut picker = Picker::new(Method::RoundRobin);
+        (0..4).for_each(|id| picker.add(now, InstanceId(id), Weight::ONE));
+        assert_eq!(found(&picker, &[], &[]), Some(1));
+        assert_eq!(found(&picker, &[1], &[]), Some(2));
+        assert_eq!(found(&picker, &[1, 2, 3], &[]), Some(0));
+        assert_eq!(found(&picker, &[0, 1, 2, 3], &[]), None);
+        // One that has failed the request is left out while there is another, even a full one.
+        assert_eq!(found(&picker, &[1], &[2]), Some(3));
+        assert_eq!(found(&picker, &[0, 1, 3], &[2]), None);
+        assert_eq!(found(&picker, &[1], &[0, 1, 2, 3]), Some(2));
+        // A picked instance that drains keeps its client; others that drain or are ejected get nothing.
+        picker.drain(now, InstanceId(1));
+        picker.drain(now, InstanceId(2));
+        picker.eject(now, InstanceId(3), Timestamp::from_secs(9));
+        let kept = vec![found(&picker, &[], &[]), found(&picker, &[1], &[]), found(&picker, &[0, 1], &[])];
+        assert_eq!(kept, [Some(1), Some(0), None]);
+    }
+}

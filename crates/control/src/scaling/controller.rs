@@ -10,9 +10,11 @@ mod hpa;
 mod keda;
 mod knative;
 mod observation;
+mod query;
 mod settings;
 
 pub use observation::{Fleet, Instance, Observation, Requests};
+pub use query::Recorded;
 pub use settings::{
     AwsScaling, HpaScaling, KedaInput, KedaScaling, KnativeScaling, Metric, Outage, PodMetric, Policy,
     Published, Query, ScalingNames,

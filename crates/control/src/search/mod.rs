@@ -13,6 +13,7 @@
 //! limits        the limits that protect the service, derived from the result
 //! time_bound    how long all of it takes at most
 //! instances     what the interval means for a fleet
+//! tune          cheaper settings of a simulated fleet: which candidates to evaluate next, and how closely
 //! ```
 //!
 //! All parts are state machines: the caller drives load (or a simulation) and reports what it measured.
@@ -30,6 +31,7 @@ pub mod limits;
 pub mod recovery;
 pub mod rhythm;
 pub mod time_bound;
+pub mod tune;
 
 pub use capacity::{CapacitySearch, Settings, Step};
 pub use found::{Ceiling, Found, Interval, Purpose, Report, Trial, TrialOutcome};

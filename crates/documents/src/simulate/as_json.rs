@@ -1,8 +1,10 @@
 //! What came out as JSON. The schema is [`super::SCHEMA`].
 
 use super::fidelity::ByMinute;
+use super::real::RealDocument;
+use super::varied::{Varied, VariedDocument};
 use super::versus::Compared;
-use super::{Calibrated, Judged, Simulation, Stage, Verdict, Versus};
+use super::{Calibrated, Judged, RealScaling, Simulation, Stage, Verdict, Versus};
 use serde::Serialize;
 use serde_json::Value as Json;
 use sim::outcome::{Averaged, Quantiles, ServiceOutcome, Totals, ZoneTotals};
@@ -33,7 +35,11 @@ struct Document<'a> {
     /// Whether all required rows hold; null where none is required.
     met: Option<bool>,
     compare: Option<Compared<'a>>,
+    /// Null where it was not asked for.
+    real_scaling: Option<RealDocument<'a>>,
     minute_by_minute: Option<ByMinute>,
+    /// Null without a grid.
+    vary: Option<VariedDocument<'a>>,
     assumptions: Vec<Assumed>,
 }
 
@@ -194,7 +200,7 @@ struct Happening {
 
 impl<'a> Document<'a> {
     fn of(simulation: &'a Simulation, decisions: bool) -> Self {
-        let Simulation { simulated, by_minute, verdicts, versus } = simulation;
+        let Simulation { simulated, by_minute, verdicts, versus, real, varied } = simulation;
         let missed = verdicts.iter().any(Verdict::missed);
         let required = verdicts.iter().any(Verdict::required);
         let assumptions = simulated.assumptions().into_iter();
@@ -211,7 +217,9 @@ impl<'a> Document<'a> {
             rows: verdicts.iter().map(PublishedRow::of).collect(),
             met: required.then_some(!missed),
             compare: versus.as_ref().map(Versus::document),
+            real_scaling: real.as_ref().map(RealScaling::document),
             minute_by_minute: by_minute.as_ref().map(|fast| ByMinute::of(simulated, fast)),
+            vary: varied.as_ref().map(|varied| Varied::document(varied, simulated)),
             assumptions: assumptions.map(|of| Assumed { name: of.name, text: of.text }).collect(),
         }
     }

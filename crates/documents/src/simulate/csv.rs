@@ -1,6 +1,7 @@
 //! Minute by minute as CSV, for spreadsheets and notebooks. A cell without a value is empty.
 
 use super::Simulation;
+use report::csv::field;
 use sim::outcome::{Quantiles, Row};
 use std::io::{self, Write};
 
@@ -11,13 +12,14 @@ impl Simulation {
     /// Those of `out`.
     pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let watched = self.watched();
-        let columns: String = watched.iter().map(|name| format!(",seen_{name}")).collect();
+        let columns: String =
+            watched.iter().map(|name| format!(",{}", field(&format!("seen_{name}")))).collect();
         writeln!(out, "{COLUMNS}{columns}")?;
         for stage in &self.simulated.stages {
             for outcome in &stage.outcomes {
                 for service in &outcome.services {
                     for (minute, row) in service.rows.iter().enumerate() {
-                        let (stage_name, seed, name) = (&stage.name, outcome.seed, &service.name);
+                        let (stage_name, seed, name) = (field(&stage.name), outcome.seed, &service.name);
                         let clock = stage.time_of(row);
                         write!(out, "{stage_name},{seed},{name},{minute},{clock},{}", cells(row))?;
                         let seen = service.seen.minute(minute);

@@ -5,6 +5,8 @@
 //!
 //! calibrated    what the calibration of the case says, and what is withheld because of it
 //! verdict       rows beside what came out: met or not
+//! varied        a grid: every combination of the values of some keys
+//! real          the desired number of instances beside the one that a fleet really had
 //! versus        two stages under the same requests
 //! fidelity      how far minute by minute is from request by request
 //! words         the text of the terminal, and its tables
@@ -15,11 +17,15 @@ mod calibrated;
 mod csv;
 mod fidelity;
 mod page;
+mod real;
+mod varied;
 mod verdict;
 mod versus;
 mod words;
 
 pub use calibrated::Calibrated;
+pub use real::RealScaling;
+pub use varied::Varied;
 pub use verdict::{Judged, Verdict};
 pub use versus::Versus;
 
@@ -43,6 +49,10 @@ pub struct Simulation {
     pub verdicts: Vec<Verdict>,
     /// Two stages compared, where that was asked for.
     pub versus: Option<Versus>,
+    /// The comparison with what scaling really did, where that was asked for.
+    pub real: Option<RealScaling>,
+    /// The grid whose combinations are the stages, where that was asked for.
+    pub varied: Option<Varied>,
 }
 
 /// What came out of the stages of a case that were run.
@@ -89,6 +99,8 @@ pub struct Stage {
     pub notes: Vec<String>,
     /// How closely it was simulated.
     pub fidelity: Fidelity,
+    /// Whether it can be simulated minute by minute.
+    pub recordable: bool,
     /// What came out, by seed.
     pub outcomes: Vec<Outcome>,
 }
@@ -129,9 +141,11 @@ impl Stage {
         self.clock.when(Timestamp::from_nanos(nanos))
     }
 
-    /// A minute's time of the day as `06:42`.
+    /// The beginning of a minute as `06:42`, with the date if it is known: `2026-03-02 06:42`.
     fn time_of(&self, row: &Row) -> String {
         let minutes = row.time_of_day(&self.clock).as_secs() / 60;
-        format!("{:02}:{:02}", minutes / 60, minutes % 60)
+        let date = self.clock.date(row.at - Duration::from_secs(60));
+        let date = date.map_or(String::new(), |date| format!("{date} "));
+        format!("{date}{:02}:{:02}", minutes / 60, minutes % 60)
     }
 }

@@ -1,22 +1,34 @@
 //! The report: charts of each stage, the tables, the rows.
 
 use super::words::{COMPARISON, FIGURES, notes, rows, summary, tables};
-use super::{Simulation, Stage};
+use super::{RealScaling, Simulation, Stage};
 use report::{Chart, FleetMinute, Highest, Report, Section, fleet, html};
-use sim::Outcome;
+use sim::outcome::Row;
 
 impl Simulation {
     /// The page as HTML. Charts of the entry service; those of all stages have the same axes, so that they can be
     /// compared.
     pub fn page(&self) -> String {
-        let Simulation { simulated, verdicts, versus, .. } = self;
+        let Simulation { simulated, verdicts, versus, real, varied, .. } = self;
         let mut sections: Vec<Section> = simulated.cautions().into_iter().map(Section::Text).collect();
-        sections.extend(charts(&simulated.stages));
-        for (name, table) in tables(simulated) {
-            let heading = if name.is_empty() { "Instances, processor use and cost" } else { name };
-            sections.push(Section::Heading(heading.to_owned()));
-            sections.push(Section::Table(table));
-            sections.extend(notes(simulated, name).map(Section::Text));
+        if let Some(varied) = varied {
+            sections.extend(varied.charts(simulated));
+            sections.push(Section::Heading("All combinations".to_owned()));
+            sections.push(Section::Table(varied.table(simulated)));
+            sections.extend(varied.notes(simulated).into_iter().map(Section::Text));
+        } else {
+            sections.extend(charts(&simulated.stages, real.as_ref()));
+            for (name, table) in tables(simulated) {
+                let heading = if name.is_empty() { "Instances, processor use and cost" } else { name };
+                sections.push(Section::Heading(heading.to_owned()));
+                sections.push(Section::Table(table));
+                sections.extend(notes(simulated, name).map(Section::Text));
+            }
+        }
+        if let Some(real) = real {
+            sections.push(Section::Heading(real.title()));
+            sections.push(Section::Table(real.table()));
+            sections.extend(real.notes().into_iter().map(Section::Text));
         }
         if let Some(versus) = versus {
             sections.push(Section::Heading(COMPARISON.to_owned()));
@@ -43,9 +55,9 @@ impl Simulation {
     }
 }
 
-fn charts(stages: &[Stage]) -> Vec<Section> {
+fn charts(stages: &[Stage], real: Option<&RealScaling>) -> Vec<Section> {
     let charts: Vec<(&Stage, Vec<FleetMinute>)> =
-        stages.iter().filter_map(|stage| Some((stage, minutes(stage.outcomes.first()?)?))).collect();
+        stages.iter().filter_map(|stage| Some((stage, minutes(stage, real)?))).collect();
     let highest = Highest::of(charts.iter().flat_map(|(_, minutes)| minutes));
     let chart = |(stage, minutes): &(&Stage, Vec<FleetMinute>)| {
         let title = match stage.about.is_empty() {
@@ -66,14 +78,17 @@ fn charts(stages: &[Stage]) -> Vec<Section> {
     charts.iter().map(chart).collect()
 }
 
-fn minutes(outcome: &Outcome) -> Option<Vec<FleetMinute>> {
-    let rows = &outcome.services.first()?.rows;
-    let minute = |row: &sim::outcome::Row| FleetMinute {
+fn minutes(stage: &Stage, real: Option<&RealScaling>) -> Option<Vec<FleetMinute>> {
+    let service = stage.outcomes.first()?.services.first()?;
+    // The charts are of the entry service.
+    let real = real.and_then(|real| real.sizes(stage.place, &service.name));
+    let minute = |row: &Row| FleetMinute {
+        desired: real.map(|real| (f64::from(row.counts.desired), f64::from(real.at(row.at)))),
         instances: f64::from(row.counts.running),
         cpu: row.cpu_average,
         p95: row.balancer.map(|times| times.p95),
     };
-    Some(rows.iter().map(minute).collect())
+    Some(service.rows.iter().map(minute).collect())
 }
 
 const CAPTION: &str = "Per minute: running instances, their average processor use, and the p95 of the response time at \

@@ -159,26 +159,31 @@ pub(super) fn rows(verdicts: &[Verdict]) -> Table {
 impl Simulation {
     /// Everything, for a terminal; with `decisions`, also what was decided and assumed, and why.
     pub fn text(&self, decisions: bool, terminal: Terminal) -> String {
-        let Simulation { simulated, by_minute, verdicts, versus } = self;
+        let Simulation { simulated, by_minute, verdicts, versus, real, varied } = self;
         let about = if simulated.about.is_empty() { String::new() } else { format!(": {}", simulated.about) };
         let mut said = paragraph(&format!("{}{about}", simulated.case), terminal) + "\n";
         for caution in simulated.cautions() {
             let text = paragraph(&caution, terminal);
             said += &(text.replacen(SUSPECT, &terminal.paint(Tone::Bad, SUSPECT), 1) + "\n");
         }
-        for (name, table) in tables(simulated) {
-            if !name.is_empty() {
-                said += &paragraph(name, terminal);
-            }
-            said += &format!("{}\n", text(&table, terminal));
-            if let Some(note) = notes(simulated, name) {
-                said += &format!("{}\n", paragraph(&note, terminal));
-            }
+        if let Some(varied) = varied {
+            said += &format!("{}\n", text(&varied.table(simulated), terminal));
+            let all = varied.notes(simulated);
+            said += &all.iter().map(|note| paragraph(note, terminal)).collect::<String>();
+            said += "\n";
+        } else {
+            said += &tables_said(simulated, terminal);
         }
-        if simulated.seeds.len() > 1 {
+        if simulated.seeds.len() > 1 && varied.is_none() {
             let first = simulated.seeds[0];
             let seeds = format!("The tables are of seed {first}; rows are evaluated for each seed.");
             said += &format!("{}\n", paragraph(&seeds, terminal));
+        }
+        if let Some(real) = real {
+            said += &paragraph(&real.title(), terminal);
+            said += &format!("{}\n", text(&real.table(), terminal));
+            said += &real.notes().iter().map(|note| paragraph(note, terminal)).collect::<String>();
+            said += "\n";
         }
         if !verdicts.is_empty() {
             said += &format!("{FIGURES}\n{}\n", text(&rows(verdicts), terminal));
@@ -205,6 +210,21 @@ impl Simulation {
     }
 }
 
+/// The tables of the stages, with what explains them.
+fn tables_said(simulated: &Simulated, terminal: Terminal) -> String {
+    let mut said = String::new();
+    for (name, table) in tables(simulated) {
+        if !name.is_empty() {
+            said += &paragraph(name, terminal);
+        }
+        said += &format!("{}\n", text(&table, terminal));
+        if let Some(note) = notes(simulated, name) {
+            said += &format!("{}\n", paragraph(&note, terminal));
+        }
+    }
+    said
+}
+
 impl Simulated {
     /// How fast it went.
     pub fn speed(&self) -> String {
@@ -223,13 +243,21 @@ impl Simulated {
 
     /// Which stages were simulated request by request although minutes were asked for; none of none.
     pub fn chosen_by_request(&self) -> Option<String> {
-        let by_request = self.stages.iter().filter(|stage| stage.fidelity == Fidelity::Request);
-        let names: Vec<&str> = by_request.map(|stage| stage.name.as_str()).collect();
-        (!names.is_empty()).then(|| {
-            format!("request by request, because to record minutes takes longer there: {}", names.join(", "))
-        })
+        let because = |recordable: bool, why: &str| {
+            let by_request = self.stages.iter().filter(|stage| stage.fidelity == Fidelity::Request);
+            let stages = by_request.filter(|stage| stage.recordable == recordable);
+            let names: Vec<&str> = stages.map(|stage| stage.name.as_str()).collect();
+            (!names.is_empty()).then(|| format!("request by request, because {why}: {}", names.join(", ")))
+        };
+        let slower = because(true, "recording minutes takes longer");
+        let lines: Vec<String> = slower.into_iter().chain(because(false, NOT_RECORDED)).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 }
+
+/// Why a stage has no minutes.
+const NOT_RECORDED: &str =
+    "minutes do not model `cross_zone: false`, `consistent-hash`, `affinity` and `ejection`";
 
 /// What explains the table of this name.
 pub(super) fn notes(simulated: &Simulated, table: &str) -> Option<String> {

@@ -70,7 +70,7 @@ impl<N: Net> Worker<N> {
         };
         // A request that waits for a rate class, or is rejected, releases its slot.
         self.line.freed |= brought.place.is_some() && !matches!(step, Step::Admitted(_));
-        self.take_step(index, step, brought.had_turn)
+        self.take_step(index, step, brought.had_turn, now)
     }
 
     /// The delay that the combined rate classes gave to a request is over.
@@ -83,10 +83,10 @@ impl<N: Net> Worker<N> {
         if !matches!(step, Step::Admitted(_)) {
             exchange.admission.add_wait(now.since(since));
         }
-        self.take_step(index, step, true)
+        self.take_step(index, step, true, now)
     }
 
-    fn take_step(&mut self, index: usize, step: Step, had_turn: bool) -> Fate {
+    fn take_step(&mut self, index: usize, step: Step, had_turn: bool, now: Timestamp) -> Fate {
         match step {
             Step::Admitted(admitted) => self.admit(index, admitted),
             Step::Turn(ticket) => {
@@ -100,7 +100,7 @@ impl<N: Net> Worker<N> {
                 let exchange = &self.downstreams[index].exchange;
                 let Some(local) = exchange.local().cloned() else { return Fate::Over };
                 let limit = local.shared.routes[exchange.route()].limits[set as usize];
-                self.wait_in_line(index, &local, At::Limit(limit.unwrap_or(usize::MAX)), had_turn)
+                self.wait_in_line(index, &local, At::Limit(limit.unwrap_or(usize::MAX)), had_turn, now)
             }
             Step::Shed(reason) => self.shed(index, reason),
         }

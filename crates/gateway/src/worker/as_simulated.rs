@@ -25,12 +25,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::{Rate, Ratio, Timestamp};
 
-const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 2, 0, 1)), 80);
-
 /// The largest difference between the times of the same decision.
 const APART: Duration = Duration::from_millis(2);
 /// Iterations of the loop without outside events, though work may remain in the loop.
 const ROUNDS: u32 = 8;
+/// The header in which clients say how long they wait.
+const PATIENCE: &str = "x-request-timeout";
 /// Keys that are remembered.
 const KEYS: u32 = 100;
 /// Interval at which the simulator is polled.
@@ -47,6 +47,8 @@ struct Limits {
     keyed: bool,
     /// All requests are of the lower one of two priority classes, which may fill this share of the concurrency limit.
     share: Option<f64>,
+    /// How long all clients wait, as they say in a header.
+    patience: Option<&'static str>,
 }
 
 impl Limits {
@@ -62,6 +64,10 @@ struct Story {
     /// Requests that the service processes at once, and the time for each; the others queue in it.
     slots: usize,
     work: Duration,
+    /// Instances of the service.
+    instances: u8,
+    /// The limit of requests in flight at each instance, and the queue of the pool.
+    places: Option<(u32, Option<Queue>)>,
     /// Requests a second, in each second.
     rates: Vec<f64>,
     always: Limits,
@@ -73,6 +79,10 @@ struct Story {
 type Decisions = BTreeMap<String, Vec<Duration>>;
 
 impl Story {
+    fn addresses(&self) -> Vec<SocketAddr> {
+        (1..=self.instances).map(|host| SocketAddr::from(([10, 2, 0, host], 80))).collect()
+    }
+
     fn arrivals(&self) -> Vec<Timestamp> {
         let (mut all, mut left) = (Vec::new(), 1.0);
         for (second, rate) in self.rates.iter().enumerate() {
@@ -126,6 +136,12 @@ impl Story {
         let server = simulated::Server::new(1, self.slots as u32);
         let mut service =
             simulated::Service::new("service", server, simulated::Host::new("host", 1), vec![endpoint]);
+        if let Some((limit, queue)) = self.places {
+            let bounded = |Queue { places, longest_wait }| WaitingSettings::bounded(places, longest_wait);
+            let queue = queue.map(|queue| simulated::SlotQueue { settings: bounded(queue), classes: 1 });
+            service.balancing.instance_limit = Some(limit);
+            service.balancing.queue = queue;
+        }
         service.admission.always = limits(&self.always);
         service.admission.policy = self.gated.as_ref().map(|(target, gated)| simulated::Gated {
             service_level: ServiceLevelSettings::within(*target),
@@ -141,12 +157,18 @@ impl Story {
             service.admission.priority = simulated::RequestPriority::Class(Priority(0));
         }
         let one_client = simulated::Key { name: "client".to_owned(), values: simulated::Values::Even(1) };
+        service.admission.deadline = self.always.patience.map(|patience| simulated::RequestDeadline {
+            key: simulated::KeyId(0),
+            values: [control::admission::patience(PATIENCE, patience.as_bytes())].into(),
+        });
         let system =
             simulated::System { keys: vec![one_client], ..simulated::System::new(traffic, vec![service]) };
         let mut plant = sim::Requests::new(&system);
         let id = simulated::ServiceId(0);
-        let instance = plant.launch(id, 0);
-        plant.serve(instance);
+        for _ in 0..self.instances {
+            let instance = plant.launch(id, 0);
+            plant.serve(instance);
+        }
         let (mut decisions, mut window) = (Decisions::new(), Window::default());
         let mut now = Timestamp::ZERO;
         while now < self.end() {
@@ -169,9 +191,12 @@ impl Story {
         let mut route = Route::new("all", PathMatch::Prefix("/".to_owned()), 0);
         let mut settings = Settings {
             access_log: AccessLog::Off,
-            pools: vec![Pool::new("pool", vec![ADDRESS])],
+            pools: vec![Pool::new("pool", self.addresses())],
             ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
         };
+        if let Some((limit, queue)) = self.places {
+            (settings.pools[0].instance_concurrency, settings.pools[0].queue) = (Some(limit), queue);
+        }
         let mut add = |name: &str, limits: &Limits| {
             let rate = limits.rate.map(|rate| {
                 let keyed = limits.keyed.then_some(Keyed { by: KeyBy::Client, keys: KEYS });
@@ -194,6 +219,7 @@ impl Story {
             settings.policies = vec![Policy { rate_class, concurrency, ..Policy::new("policy", 0) }];
             route.policy = Some(0);
         }
+        route.deadline_header = self.always.patience.map(|_| PATIENCE.to_owned());
         if self.always.share.is_some() {
             settings.priorities = vec!["low".to_owned(), "high".to_owned()];
             route.priority = Some(RoutePriority::Class(0));
@@ -204,12 +230,14 @@ impl Story {
 
     fn live(&self) -> Decisions {
         let world = World::exact();
-        world.set_reach(ADDRESS, Reach::Accepts);
+        self.addresses().into_iter().for_each(|address| world.set_reach(address, Reach::Accepts));
         let room =
             Arc::new(ControlRoom::new(Shared::new(self.settings(), None, Timestamp::ZERO).unwrap(), 1));
         let ends = Ends::quiet(world.net(), world.listen(LISTENER), 1);
         let mut worker: Worker<VirtualNet> = Worker::new(ends, 0, room).unwrap();
-        let mut service = Service::new(ADDRESS, self.slots, self.work);
+        let services = self.addresses().into_iter();
+        let mut services: Vec<Service> =
+            services.map(|address| Service::new(address, self.slots, self.work)).collect();
         let mut arrivals: VecDeque<Timestamp> = self.arrivals().into();
         let (mut waiting, mut ready): (Vec<(Peer, Vec<u8>)>, _) = (Vec::new(), Vec::new());
         let mut decisions = Decisions::new();
@@ -217,11 +245,13 @@ impl Story {
         while world.now() < self.end() {
             let now = world.now();
             let before = (waiting.len(), arrivals.len());
-            let acted = service.act(&world);
+            let acted = services.iter_mut().fold(false, |acted, service| service.act(&world) | acted);
             while arrivals.front().is_some_and(|at| *at <= now) {
                 arrivals.pop_front();
                 let peer = world.connect(SocketAddr::from(([10, 1, 0, 0], 1))).unwrap();
-                peer.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+                let patience = self.always.patience.map(|said| format!("{PATIENCE}: {said}\r\n"));
+                let patience = patience.unwrap_or_default();
+                peer.send(format!("GET / HTTP/1.1\r\nHost: a\r\n{patience}\r\n").as_bytes());
                 waiting.push((peer, Vec::new()));
             }
             waiting.retain_mut(|(peer, said)| {
@@ -233,7 +263,8 @@ impl Story {
             });
             // Time does not advance until all consequences of the last event are done.
             quiet = if acted || before != (waiting.len(), arrivals.len()) { 0 } else { quiet + 1 };
-            let next = arrivals.front().copied().into_iter().chain(service.next()).min();
+            let done = services.iter().filter_map(Service::next);
+            let next = arrivals.front().copied().into_iter().chain(done).min();
             world.wake_at(if quiet < ROUNDS { now } else { next.unwrap_or(Timestamp::NEVER) });
             assert!(!worker.step(&mut ready).unwrap());
         }
@@ -328,6 +359,8 @@ fn stories() -> Vec<Story> {
         name: "",
         slots: 8,
         work: Duration::from_micros(47_300),
+        instances: 1,
+        places: None,
         // The service carries 169 a second.
         rates: [101.3, 163.7, 311.9, 307.1, 83.3].repeat(3),
         always: Limits::default(),
@@ -338,6 +371,19 @@ fn stories() -> Vec<Story> {
     let ms = Duration::from_millis;
     vec![
         Story { name: "a concurrency limit", always: limits(7, None), ..usual.clone() },
+        Story { name: "full instances", instances: 2, places: Some((3, None)), ..usual.clone() },
+        Story {
+            name: "full instances with a short queue",
+            instances: 2,
+            places: Some((3, queue(5, 173))),
+            ..usual.clone()
+        },
+        Story {
+            name: "full instances with a queue that stands",
+            instances: 3,
+            places: Some((1, queue(40, 311))),
+            ..usual.clone()
+        },
         Story { name: "a short line", always: limits(7, queue(5, 173)), ..usual.clone() },
         Story { name: "a line that stands", always: limits(3, queue(40, 311)), ..usual.clone() },
         Story {
@@ -362,6 +408,25 @@ fn stories() -> Vec<Story> {
         Story {
             name: "a rate class by key before a concurrency limit",
             always: Limits { rate: Some(rate(151.3, 20, 90)), keyed: true, ..limits(7, None) },
+            ..usual.clone()
+        },
+        Story {
+            name: "a rate class by key before a line",
+            always: Limits { rate: Some(rate(151.3, 20, 90)), keyed: true, ..limits(5, queue(6, 97)) },
+            ..usual.clone()
+        },
+        Story {
+            name: "a line that clients leave",
+            always: Limits { patience: Some("131ms"), ..limits(7, queue(20, 311)) },
+            ..usual.clone()
+        },
+        Story {
+            name: "a rate class that clients leave, before a line",
+            always: Limits {
+                rate: Some(rate(151.3, 20, 90)),
+                patience: Some("71ms"),
+                ..limits(5, queue(6, 97))
+            },
             ..usual.clone()
         },
         Story {

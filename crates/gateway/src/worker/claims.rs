@@ -4,13 +4,13 @@ use crate::key;
 use crate::local::Local;
 use crate::settings::{KeyBy, RoutePriority};
 use crate::shared::RouteLimits;
+use control::admission::patience;
 use control::concurrency::Priority;
 use control::rate::RateClass;
 use http::codec::request::RequestHead;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 use units::Timestamp;
 
 /// The limit-related values in a request's head. Plain limits need none of them.
@@ -102,28 +102,8 @@ pub(super) fn write_value(value: &[u8], key: &mut Vec<u8>) {
     }
 }
 
-/// How long a client waits, by its own header: `250ms`, `1.5s`, `2m`. A plain number is in seconds, or in milliseconds
-/// if the header's name ends so; `grpc-timeout` has units of its own.
-fn patience(header: &str, value: &[u8]) -> Option<Duration> {
-    let value = std::str::from_utf8(value).ok()?.trim();
-    let units: &[(&str, f64)] = if header == "grpc-timeout" {
-        &[("H", 3_600.0), ("M", 60.0), ("S", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9)]
-    } else {
-        let plain = if header.ends_with("-ms") { 1e-3 } else { 1.0 };
-        &[("ms", 1e-3), ("us", 1e-6), ("s", 1.0), ("m", 60.0), ("", plain)]
-    };
-    let (number, unit) =
-        units.iter().find_map(|(unit, seconds)| Some((value.strip_suffix(unit)?, *seconds)))?;
-    let digits = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let seconds = number.parse::<f64>().ok().filter(|_| digits)? * unit;
-    Duration::try_from_secs_f64(seconds).ok().filter(|patience| *patience <= LONGEST_PATIENCE)
-}
-
 /// Longer values are replaced by their first bytes and a hash.
 const LONGEST_KEY: usize = 128;
-
-/// Longer values are mistakes of the unit, and are ignored.
-const LONGEST_PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[cfg(test)]
 mod tests {
@@ -150,28 +130,5 @@ mod tests {
         let long = |end: &str| key(&by, &format!("X-Api-Key: {}{end}\r\n", "k".repeat(500)), "10.0.0.1");
         assert_eq!(long("a").len(), 137);
         assert_ne!(long("a"), long("b"));
-    }
-
-    #[test]
-    fn clients_say_their_patience_in_many_ways() {
-        for (header, value, expected_ms) in [
-            ("x-request-timeout", "250ms", Some(250.0)),
-            ("x-request-timeout", "1.5s", Some(1_500.0)),
-            ("x-request-timeout", "2", Some(2_000.0)),
-            ("x-request-timeout", "2m", Some(120_000.0)),
-            ("x-expected-rq-timeout-ms", "300", Some(300.0)),
-            ("grpc-timeout", "300m", Some(300.0)),
-            ("grpc-timeout", "1S", Some(1_000.0)),
-            ("grpc-timeout", "1", None),
-            ("x-request-timeout", "", None),
-            ("x-request-timeout", "-1s", None),
-            ("x-request-timeout", "inf", None),
-            ("x-request-timeout", "1e3", None),
-            ("x-request-timeout", "99999999999s", None),
-            ("x-request-timeout", "soon", None),
-        ] {
-            let found = patience(header, value.as_bytes()).map(|found| found.as_secs_f64() * 1e3);
-            assert_eq!(found, expected_ms, "{header}: {value}");
-        }
     }
 }

@@ -77,6 +77,13 @@ pub(super) enum Phase {
     Lingering,
 }
 
+impl Phase {
+    /// Whether its request continues at a known time: it waits for a rate class.
+    pub(super) fn waits_for_turn(&self) -> bool {
+        matches!(self, Phase::Waiting(Pause::Limits(_) | Pause::Rule(_) | Pause::Key(_)))
+    }
+}
+
 /// What a request waits for.
 #[derive(Debug)]
 pub(super) enum Pause {

@@ -136,11 +136,17 @@ impl<N: Net> Worker<N> {
         let exchange = &mut downstream.exchange;
         let Some(local) = exchange.local().cloned() else { return };
         let fate = match std::mem::replace(&mut downstream.phase, Phase::Active) {
-            Phase::Waiting(Pause::Limits(ticket)) => self.have_turn(index, ticket, now),
+            // The loop may notice a turn a little later. The limits decide as of the turn, so that the precision of
+            // timers does not change their decisions.
+            Phase::Waiting(Pause::Limits(ticket)) => {
+                let turn = ticket.at();
+                self.have_turn(index, ticket, turn)
+            }
             Phase::Waiting(Pause::Rule(waiting)) => self.resume_rule(index, &local, waiting, now),
             Phase::Waiting(Pause::Key(waiting)) => {
-                exchange.admission.add_wait(now.since(waiting.since()));
-                self.ask_keyed(index, waiting.came(), now)
+                let turn = waiting.at();
+                exchange.admission.add_wait(turn.since(waiting.since()));
+                self.ask_keyed(index, waiting.came(), turn)
             }
             Phase::Waiting(Pause::Queue(queued)) => self.waited_too_long(index, &local, &queued, now),
             phase => {

@@ -238,6 +238,7 @@ impl<N: Net> Worker<N> {
         let more_to_do = !self.later.is_empty() || self.more_clients || self.next.is_some();
         let until = if more_to_do { Timestamp::ZERO } else { alarm };
         self.net.wait(until, ready)?;
+        self.have_turns();
         for event in ready.iter() {
             self.now = self.net.now();
             if event.token == LISTENER {
@@ -300,30 +301,49 @@ impl<N: Net> Worker<N> {
         self.wall_origin_us + now.as_nanos() / 1_000
     }
 
-    fn check_deadlines(&mut self, now: Timestamp) {
-        while let Some(owner) = self.timers.pop(now) {
-            let (token, generation) = owner;
-            let index = token / 2;
-            if token % 2 == 0 {
-                let Some(found) =
-                    self.downstreams.get_mut(index).filter(|found| found.generation == generation)
-                else {
-                    continue;
-                };
-                if self.timers.is_due(owner, &mut found.deadline, now) {
-                    self.downstream_due(index, now);
-                }
-            } else {
-                let Some(found) =
-                    self.upstreams.get_mut(index).filter(|found| found.generation == generation)
-                else {
-                    continue;
-                };
-                if self.timers.is_due(owner, &mut found.deadline, now) {
-                    self.upstream_due(index);
-                }
-            }
+    /// Continues with the requests whose turn at a rate class came before the events of this iteration: a slot that
+    /// one of these events frees is not free at their turn. Time-outs come after the events, so that a response that is
+    /// there is read before its request times out.
+    fn have_turns(&mut self) {
+        if self.timers.next() == Timestamp::NEVER {
+            return;
         }
+        self.now = self.net.now();
+        while let Some((token, generation)) = self.timers.front(self.now) {
+            let has_turn = |found: &Downstream<N::Stream>| {
+                found.generation == generation && found.phase.waits_for_turn()
+            };
+            if token % 2 != 0 || !self.downstreams.get(token / 2).is_some_and(has_turn) {
+                return;
+            }
+            self.check_deadline(self.now);
+            self.go_on();
+        }
+    }
+
+    fn check_deadlines(&mut self, now: Timestamp) {
+        while self.check_deadline(now) {}
+    }
+
+    /// Acts on the first deadline if it has expired; false if no entry has come up.
+    fn check_deadline(&mut self, now: Timestamp) -> bool {
+        let Some(owner) = self.timers.pop(now) else { return false };
+        let (token, generation) = owner;
+        let index = token / 2;
+        if token % 2 == 0 {
+            if let Some(found) = self.downstreams.get_mut(index)
+                && found.generation == generation
+                && self.timers.is_due(owner, &mut found.deadline, now)
+            {
+                self.downstream_due(index, now);
+            }
+        } else if let Some(found) = self.upstreams.get_mut(index)
+            && found.generation == generation
+            && self.timers.is_due(owner, &mut found.deadline, now)
+        {
+            self.upstream_due(index);
+        }
+        true
     }
 
     /// The work done ten times a second.

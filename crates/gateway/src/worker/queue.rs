@@ -54,9 +54,15 @@ impl Line {
 }
 
 impl<N: Net> Worker<N> {
-    /// Queues a request for a slot, or sheds it.
-    pub(super) fn wait_in_line(&mut self, index: usize, local: &Rc<Local>, at: At, had_turn: bool) -> Fate {
-        let now = self.now;
+    /// Queues a request for a slot from `now` on, or sheds it.
+    pub(super) fn wait_in_line(
+        &mut self,
+        index: usize,
+        local: &Rc<Local>,
+        at: At,
+        had_turn: bool,
+        now: Timestamp,
+    ) -> Fate {
         let Some(room) = room(local, at) else { return Fate::Over };
         let admission = &self.downstreams[index].exchange.admission;
         let claims = (admission.priority(), admission.deadline());
@@ -73,7 +79,7 @@ impl<N: Net> Worker<N> {
         self.timers.set(owner, &mut downstream.deadline, place.latest_start());
         downstream.phase = Phase::Waiting(Pause::Queue(Queued { at, place, since: now, had_turn }));
         if self.line.waiting == 0 {
-            self.line.look_at = now + LOOK_EVERY;
+            self.line.look_at = self.now + LOOK_EVERY;
         }
         self.line.waiting += 1;
         Fate::Waits
@@ -204,7 +210,7 @@ impl<N: Net> Worker<N> {
             let placement = &mut self.downstreams[request].exchange.placement;
             placement.hold(found.place);
             let picked = placement.take_picked().unwrap_or(Placed::Kept(found.id));
-            self.send_to(request, local, pool, moved_to(picked, found.id));
+            self.send_to(request, local, pool, picked.moved_to(found.id));
             self.resume(downstream_token(request));
         }
     }
@@ -242,11 +248,11 @@ impl<N: Net> Worker<N> {
             && let Some(found) = self.free_place(local, pool, picked.instance(), failed)
         {
             self.downstreams[index].exchange.placement.hold(found.place);
-            return Some(moved_to(picked, found.id));
+            return Some(picked.moved_to(found.id));
         }
         if found.waiting.is_some() {
             self.downstreams[index].exchange.placement.wait_for(picked);
-            let _ = self.wait_in_line(index, local, At::Pool(pool), false);
+            let _ = self.wait_in_line(index, local, At::Pool(pool), false, self.now);
         } else {
             let address = local.pools[pool].borrow().address(picked.instance());
             let Some(full) = found.instances.get(&address) else { return Some(picked) };
@@ -278,10 +284,7 @@ impl<N: Net> Worker<N> {
         picked: InstanceId,
         failed: &[InstanceId],
     ) -> Option<Found> {
-        let candidates = local.pools[pool].borrow();
-        let only_failed = candidates.beside(picked).all(|(id, _)| failed.contains(&id));
-        let mut beside = candidates.beside(picked).filter(|(id, _)| only_failed || !failed.contains(id));
-        beside.find_map(|(id, address)| {
+        let enter = |address| {
             // An instance that was added later has the limit of the new instances.
             let places = places_at(local, pool, address).or_else(|| {
                 let name = &local.shared.settings.pools[pool].name;
@@ -289,10 +292,12 @@ impl<N: Net> Worker<N> {
                 places_at(&self.local, settings.pools.iter().position(|now| now.name == *name)?, address)
             });
             match places {
-                Some(place) => place.enter().is_ok().then(|| Found { id, place: Some(Arc::clone(place)) }),
-                None => Some(Found { id, place: None }),
+                Some(place) => place.enter().is_ok().then(|| Some(Arc::clone(place))),
+                None => Some(None),
             }
-        })
+        };
+        let found = local.pools[pool].borrow().with_slot(picked, failed, enter);
+        found.map(|(id, place)| Found { id, place })
     }
 }
 
@@ -300,15 +305,6 @@ impl<N: Net> Worker<N> {
 struct Found {
     id: InstanceId,
     place: Option<Arc<Concurrency<AtomicU64>>>,
-}
-
-/// The placement moved to another instance because the picked one is full. A client with affinity stays with its own.
-fn moved_to(picked: Placed, instance: InstanceId) -> Placed {
-    match picked {
-        Placed::New(_) => Placed::New(instance),
-        Placed::Moved { from, .. } => Placed::Moved { from, to: instance },
-        Placed::Kept(_) => Placed::Kept(instance),
-    }
 }
 
 fn places_at(local: &Local, pool: usize, address: SocketAddr) -> Option<&Arc<Concurrency<AtomicU64>>> {

@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Exit {
 }
 
 /// The names and texts of files.
-fn read(files: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
+pub(super) fn read(files: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
     let mut texts = Vec::new();
     let mut errors = Vec::new();
     for file in files {

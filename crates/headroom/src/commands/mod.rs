@@ -24,3 +24,4 @@ mod schema;
 pub mod show;
 pub mod simulate;
 pub mod top;
+pub mod tune;

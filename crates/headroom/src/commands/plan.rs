@@ -6,7 +6,6 @@
 
 use super::calibrate::runs;
 use super::load::span;
-use super::simulate::drive::calibrated;
 use super::simulate::{self, SourceArgs, list_cases};
 use crate::exit::Exit;
 use crate::ledger_file::{Error as LedgerError, LedgerArgs};
@@ -24,6 +23,7 @@ use study::calibrate::NotUsable;
 use study::plan::{
     Asked, Goal, Load, NoPlan, NoPoints, NotPoints, Points, from_runs, of_case, of_points, table,
 };
+use study::simulate::calibrated;
 use thiserror::Error;
 use units::Rate;
 
@@ -230,6 +230,9 @@ fn next(args: &Args, plan: &Plan) -> Line {
     let again = || Line::new("headroom plan").same(&Typed::now());
     let has_times = plan.source.points.iter().all(|point| point.response_ms.is_some());
     match (plan.source.kind, &plan.goal) {
+        ("case", _) if plan.answer.trusted.is_none() => {
+            Line::new("headroom calibrate --help").remark("measures the service again")
+        }
         (_, None) if has_times => again().flag("slo", "p(95)<300ms").remark("with a goal for response times"),
         ("case", _) => {
             let file = args.what.first().map(PathBuf::from);
@@ -246,7 +249,8 @@ fn next(args: &Args, plan: &Plan) -> Line {
     }
 }
 
-fn growth(text: &str) -> Result<f64, String> {
+/// A share of growth, such as 20%.
+pub fn growth(text: &str) -> Result<f64, String> {
     let number =
         text.strip_suffix('%').map(|percent| percent.trim().parse::<f64>().map(|percent| percent / 100.0));
     match number.unwrap_or_else(|| text.parse()) {

@@ -7,12 +7,11 @@ use crate::guard::{GuardArgs, GuardError};
 use crate::inputs::{self, FormatArgs, InputError};
 use crate::ledger_file::LedgerArgs;
 use crate::next::Typed;
-use crate::output::{complain, note, print, terminal};
+use crate::output::{complain, print, terminal};
 use crate::outputs::OutputArgs;
 use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
-use ::load::{Arrivals, Course, Model, Plan, Servers, Work};
+use ::load::{Arrivals, Base, Course, Model, Plan, Recorded, Servers, Targets, Work};
 use http::codec::header::is_credential;
-use http::codec::method::is_safe;
 use http::dial::ResolveError;
 use import::{Recording, RecordingError, Replay, ReplayError};
 use measure::Measurement;
@@ -143,10 +142,6 @@ enum UsageError {
     Threshold(#[from] ThresholdError),
     #[error(transparent)]
     Tag(#[from] TagError),
-    #[error(
-        "all {0} requests of the recording change things (POST, PUT, DELETE, ...); send them too with --unsafe-methods"
-    )]
-    AllUnsafe(usize),
 }
 
 /// Runs the command.
@@ -184,17 +179,7 @@ fn next(plan: &Plan, measured: &Measurement, run: Option<&str>) -> String {
 
 fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
     let mut entries = args.format.entries(&args.file)?;
-    let all = entries.len();
-    if !args.unsafe_methods {
-        entries.retain(|entry| is_safe(entry.method.as_bytes()));
-        match all - entries.len() {
-            0 => {}
-            left_out if left_out == all => return Err(UsageError::AllUnsafe(all)),
-            left_out => note(&format!(
-                "{left_out} of {all} requests change things and are left out; --unsafe-methods sends them too"
-            )),
-        }
-    }
+    inputs::without_unsafe(&mut entries, args.unsafe_methods)?;
     let recording = Recording::new(entries, args.seed)
         .map_err(|error| UsageError::Recording { file: args.file.clone(), error })?;
     let recording = Arc::new(recording);
@@ -210,10 +195,13 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
     };
     let as_they_were = recorded.iter().map(|request| (request, request.headers.as_slice()));
     let of_new_users = recorded.iter().zip(anonymous.iter().map(Vec::as_slice));
-    let requests = as_they_were.chain(of_new_users).map(|(request, headers)| {
-        (request.method.as_str(), request.url.as_str(), headers, request.body.as_slice())
+    let requests = as_they_were.chain(of_new_users).map(|(request, headers)| Recorded {
+        method: &request.method,
+        url: &request.url,
+        headers,
+        body: &request.body,
     });
-    let targets = inputs::targets(&mut servers, &args.file, requests, Some(&args.url), true, &args.headers)?;
+    let targets = inputs::targets(&mut servers, &args.file, requests, Base::All(&args.url), &args.headers)?;
     let (mut times, mut order, mut users) = (Vec::new(), Vec::new(), Vec::new());
     for due in replay.dues() {
         let is_new = args.users > 1.0 && due.user >= recording.users();
@@ -234,7 +222,7 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
         keep_alive: args.connect.keep_alive(),
         seed: args.seed,
         arrival_header: args.user_header.clone(),
-        ..Plan::new(Work::Targets(targets.in_order(order.into()).labelled(users.into())), model)
+        ..Plan::new(Work::Targets(Targets::new(targets).in_order(order.into()).labelled(users.into())), model)
     };
     plan.connecting = args.connect.connecting(resolver, plan.uses_tls(), true)?;
     plan.workers = args.workers.unwrap_or_else(|| plan.model.workers());

@@ -55,13 +55,8 @@ fn a_service_of_two_threads_becomes_a_model_that_predicts_it() {
                 assert!((off - 1.0).abs() < 0.1, "{compared}");
             }
         }
-        assert_eq!(found["backtest"].as_array().unwrap().len(), 15, "{found:#}");
-        // The file is a case that runs.
-        let file = folder.path().join("case.yaml");
-        let checked = headroom(&["config", "check", file.to_str().unwrap()]).output().unwrap();
-        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
-        let simulated = headroom(&["simulate", file.to_str().unwrap(), "--json"]).output().unwrap();
-        assert_eq!(simulated.status.code(), Some(0), "{}", text(&simulated.stderr));
+        // Five figures of three rates, throughput and processor use at the limit.
+        assert_eq!(found["backtest"].as_array().unwrap().len(), 17, "{found:#}");
     });
 }
 
@@ -156,10 +151,33 @@ fn a_command_is_started_measured_and_stopped() {
     assert!(start["value"].is_null() || start["value"].as_f64().unwrap() >= 500.0, "{start:#}");
     let case = std::fs::read_to_string(folder.path().join("case.yaml")).unwrap();
     assert!(case.contains("    start: { boot: ") && case.contains("memory_per_process: "), "{case}");
-    let file = folder.path().join("case.yaml");
-    let checked = headroom(&["config", "check", file.to_str().unwrap()]).output().unwrap();
-    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
     assert!(std::net::TcpStream::connect(&address).is_err(), "the service still runs");
+    is_a_case_for_every_command(&folder.path().join("case.yaml"), found["verdict"] == "valid");
+}
+
+/// The file goes through the commands that read cases, and each names a next command.
+fn is_a_case_for_every_command(file: &Path, valid: bool) {
+    let file = file.to_str().unwrap();
+    // A suspect model promises no number of replicas.
+    let planned = if valid { 0 } else { 99 };
+    for (command, code) in [
+        (&["config", "check", file][..], 0),
+        (&["lint", file], 0),
+        (&["simulate", file], 0),
+        (&["plan", file, "--rate", "150/s", "--slo", "p(95)<300ms"], planned),
+    ] {
+        let output = headroom(command).output().unwrap();
+        let (told, story) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{command:?}: {told}{story}");
+        let end = if command[0] == "simulate" { story } else { told };
+        assert!(end.lines().any(|line| line.starts_with("next: headroom ")), "{command:?}: {told}{story}");
+        // Two threads of 20 ms carry 100/s at most.
+        if command[0] == "plan" && valid {
+            let replicas =
+                |from: &str| told.lines().any(|line| line.starts_with("replicas") && line.contains(from));
+            assert!(replicas(" 2") || replicas(" 3"), "{told}");
+        }
+    }
 }
 
 #[test]

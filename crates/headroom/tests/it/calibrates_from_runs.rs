@@ -2,6 +2,8 @@ use crate::programs::{Server, beside_one, free_address, headroom, text};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 struct Runs<'a> {
     folder: &'a Path,
@@ -65,7 +67,26 @@ fn runs_of_the_ledger_become_a_model() {
     let wish = format!("make one: headroom load {url} -c 64 -d 30s");
     assert!(found["reasons"].to_string().contains(&wish), "{found:#}");
 
-    let told = runs.refused(&["r2", "r3"]);
+    // Without a light run, the throughput is known, the wait is not, and the command that shows it is named.
+    let output = runs.calibrate(&["r2", "r3"]);
+    assert_eq!(output.status.code(), Some(99), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let figure = |name: &str| {
+        let figures = found["figures"].as_array().unwrap();
+        figures.iter().find(|figure| figure["name"] == name).unwrap()["value"].clone()
+    };
+    let limit = |value: &Value| value.as_f64().is_some_and(|rate| (75.0..=110.0).contains(&rate));
+    assert!(limit(&found["levels"][0]["per_second"]), "{found:#}");
+    // Unknown where it varies too much, on a busy machine.
+    assert!(figure("best throughput").is_null() || limit(&figure("best throughput")), "{found:#}");
+    assert!(figure("wait").is_null() && figure("response time alone").is_null(), "{found:#}");
+    assert!(found["unknown"].as_array().unwrap().contains(&"wait".into()), "{found:#}");
+    let wish = format!("make one: headroom load {url} -c 1 -d 30s, and name it too");
+    assert!(found["reasons"].to_string().contains(&wish), "{found:#}");
+    assert_eq!(found["limited_by"], "unknown: no run of one user, so nothing shows it");
+
+    // A trial alone shows neither.
+    let told = runs.refused(&["r3"]);
     assert!(told.contains(&format!("make one: headroom load {url} -c 1 -d 30s")), "{told}");
     let told = runs.refused(&["r1", "r4"]);
     assert!(
@@ -93,4 +114,29 @@ fn runs_in_which_the_service_shed_are_refused_by_name() {
     runs.load(&format!("http://{service}/"), &["-r", "100/s", "-d", "3s"]);
     let told = runs.refused(&["r1"]);
     assert!(told.contains("run r1:") && told.contains("requests were shed (429 or 503)"), "{told}");
+}
+
+#[test]
+fn runs_of_a_cache_or_of_two_versions_of_a_service_are_refused_by_name() {
+    let _slot = beside_one();
+    let served = AtomicU32::new(0);
+    let service = crate::service::with_fields(move |head| {
+        std::thread::sleep(Duration::from_millis(5));
+        let version = if served.fetch_add(1, Ordering::Relaxed) < 100 { 1 } else { 2 };
+        let cache = if head.contains(" /cached") { "X-Cache: HIT\r\n" } else { "" };
+        format!("Server: shop/{version}\r\n{cache}")
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let runs = Runs { folder: folder.path() };
+    let url = format!("http://{service}/");
+    runs.load(&url, &["-c", "1", "-n", "100"]);
+    runs.load(&url, &["-c", "1", "-n", "100"]);
+    runs.load(&format!("http://{service}/cached"), &["-c", "1", "-n", "100"]);
+    let told = runs.refused(&["r1", "r2"]);
+    assert!(
+        told.contains("changed between runs r1 and r2: its Server field was shop/1, then shop/2"),
+        "{told}"
+    );
+    let told = runs.refused(&["r3"]);
+    assert!(told.contains("run r3: ") && told.contains("come from a cache (X-Cache: HIT)"), "{told}");
 }

@@ -3,7 +3,7 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 27] = [
+const COMMANDS: [&[&str]; 28] = [
     &[],
     &["load"],
     &["find"],
@@ -15,6 +15,7 @@ const COMMANDS: [&[&str]; 27] = [
     &["simulate"],
     &["calibrate"],
     &["plan"],
+    &["tune"],
     &["lint"],
     &["import"],
     &["import", "aws"],
@@ -51,7 +52,7 @@ fn every_help_is_as_it_was_last_read() {
 
 #[test]
 fn short_helps_fit_a_screen_and_begin_with_an_example() {
-    for command in ["load", "find", "replay", "gateway", "simulate", "plan", "compare"] {
+    for command in ["load", "find", "replay", "gateway", "simulate", "plan", "tune", "compare"] {
         let text = help(&[command], "-h");
         assert!(text.starts_with("Example:\n"), "{text}");
         assert!(text.lines().count() <= SCREEN, "{command}: {} lines\n{text}", text.lines().count());

@@ -141,7 +141,8 @@ fn the_commands_only_read() {
         import(&["aws", "--print-commands", "--service", "shop/accounts", "--load-balancer", "app/a/1"]);
     let said = summary(&output);
     let lines: Vec<_> = said.lines().filter(|line| line.starts_with("aws ")).collect();
-    assert_eq!(lines.len(), 5, "{said}");
+    assert_eq!(lines.len(), 6, "{said}");
+    assert!(said.contains("headroom simulate case.yaml --activities activities.json"), "{said}");
     for line in lines {
         let verb = line.split(' ').nth(2).unwrap();
         assert!(verb.starts_with("describe-") || verb.starts_with("get-"), "{line}");

@@ -3,6 +3,8 @@
 
 /// `headroom calibrate` of the built-in service, whose limits are known.
 mod calibrates_a_service;
+/// `headroom calibrate` of several endpoints, and of what the fields of responses show.
+mod calibrates_endpoints;
 /// `headroom calibrate` of runs of the ledger.
 mod calibrates_from_runs;
 /// `headroom gateway --capture` and `headroom replay` of the file that it wrote.
@@ -53,6 +55,8 @@ mod programs;
 mod protects_the_service;
 /// A JSON Schema validator for the keywords that our schemas use.
 mod schema;
+/// `headroom simulate --activities`: a score beside what scaling really did.
+mod scores_real_scaling;
 /// A small service with threads and blocking sockets.
 mod service;
 /// `headroom simulate` and `headroom lint`: rows, output formats, exit codes.
@@ -65,6 +69,8 @@ mod streams_in_bounded_memory;
 mod survives_a_kill;
 /// Names, ports, certificates and sockets: where connections go, and why they fail.
 mod tells_why_connections_fail;
+/// `headroom tune`: a small case, as JSON, as text and as a case file; and cases that are refused.
+mod tunes_a_case;
 /// A running gateway: `headroom top`, `headroom explain`, reloads, its log.
 mod watches_a_gateway;
 /// What leaves a run beside its summary: files, thresholds' exit codes, what is watched, what is sent on.

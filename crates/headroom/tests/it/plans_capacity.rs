@@ -77,6 +77,28 @@ fn a_load_beyond_a_shared_part_has_no_number_of_replicas() {
 }
 
 #[test]
+fn a_suspect_model_promises_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let case =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases/stresstest.yaml")).unwrap();
+    let calibration = "calibration: { verdict: suspect, reasons: [p95_ms is 40 % off], unknown: [cpu] }\n";
+    fs::write(folder.path().join("case.yaml"), format!("{calibration}{case}")).unwrap();
+    let file = folder.path().join("case.yaml");
+    let arguments = [file.to_str().unwrap(), "--stage", "one-50m", "--slo", "p(95)<30ms"];
+    let (found, code) = planned(&arguments);
+    let answer = &found["answer"];
+    assert_eq!(code, 99, "{found:#}");
+    assert!(["replicas", "low", "high", "trusted"].iter().all(|key| answer[key].is_null()), "{answer:#}");
+    assert!(answer["why"].as_str().unwrap().starts_with("The model is suspect"), "{answer:#}");
+    let output = headroom(&[&["plan"], &arguments[..]].concat()).output().unwrap();
+    let said = text(&output.stdout);
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("replicas not determined The model is suspect"), "{said}");
+    assert!(words.contains("p95_ms is 40 % off") && words.contains("left unknown: cpu"), "{said}");
+    assert!(said.ends_with("next: headroom calibrate --help\n"), "{said}");
+}
+
+#[test]
 fn runs_at_several_concurrencies_give_copies_of_the_target() {
     let _slot = beside_one();
     again_if_disturbed(|| {
@@ -104,6 +126,15 @@ fn runs_at_several_concurrencies_give_copies_of_the_target() {
         let notes = with_goal("p(95)<10s").0["notes"].to_string();
         assert!(notes.contains("fewer than 30 samples"), "{notes}");
         assert_eq!(found["bottleneck"]["kind"], "unknown");
+        let other = format!("{url}other");
+        for how in [
+            &[&url[..], "-n", "5"][..],
+            &[&url, "--stage", "1s:30/s", "--stage", "1s:60/s"],
+            &[&other, "-n", "50"],
+        ] {
+            let output = headroom(&[&["load"], how, &["--ledger", &ledger]].concat()).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        }
         let refused = |arguments: &[&str]| {
             let output = headroom(&[&["plan"], arguments, &["--ledger", &ledger]].concat()).output().unwrap();
             (output.status.code().unwrap(), text(&output.stderr).to_owned())
@@ -115,6 +146,9 @@ fn runs_at_several_concurrencies_give_copies_of_the_target() {
             (&["r1", "r2", "r9", "--rate", "1/s"], 1, "r9"),
             (&["r1", "r2", "r3", "--replicas", "1,2", "--rate", "1/s"], 2, "2 numbers for 3 runs"),
             (&["r1", "case.yaml", "--rate", "1/s"], 2, "give one case file, or runs only"),
+            (&["r1", "r2", "r4", "--rate", "1/s"], 2, "run r4 is too short: 5 responses"),
+            (&["r1", "r2", "r5", "--rate", "1/s"], 2, "run r5 has no constant load"),
+            (&["r1", "r2", "r6", "--rate", "1/s"], 2, "name runs of one target"),
         ] {
             let (found, said) = refused(arguments);
             assert!(found == code && said.contains(part), "{arguments:?}: {found} {said}");

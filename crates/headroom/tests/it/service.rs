@@ -62,6 +62,20 @@ fn serve(mut stream: TcpStream, answer: Answer) {
 
 /// Starts a service that answers 200 with what `body` makes of the head and the body of each request.
 pub fn respond(body: impl Fn(&str, &[u8]) -> String + Send + Sync + 'static) -> SocketAddr {
+    answer(move |head, sent| (String::new(), body(head, sent)))
+}
+
+/// Starts a service that answers 200 with the fields, as lines, that `fields` makes of the head of each request.
+pub fn with_fields(fields: impl Fn(&str) -> String + Send + Sync + 'static) -> SocketAddr {
+    answer(move |head, _| (fields(head), "ok".to_owned()))
+}
+
+/// Starts a service that answers 200 with the body that `body` makes of the head of each request.
+pub fn with_bodies(body: impl Fn(&str) -> String + Send + Sync + 'static) -> SocketAddr {
+    answer(move |head, _| (String::new(), body(head)))
+}
+
+fn answer(body: impl Fn(&str, &[u8]) -> (String, String) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let body = Arc::new(body);
@@ -113,7 +127,7 @@ pub fn refusing_above(per_second: f64, status: u16) -> SocketAddr {
     address
 }
 
-fn respond_once(mut stream: &TcpStream, body: &impl Fn(&str, &[u8]) -> String) -> Option<()> {
+fn respond_once(mut stream: &TcpStream, body: &impl Fn(&str, &[u8]) -> (String, String)) -> Option<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -124,7 +138,11 @@ fn respond_once(mut stream: &TcpStream, body: &impl Fn(&str, &[u8]) -> String) -
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
     let mut sent = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     stream.read_exact(&mut sent).ok()?;
-    ok(&mut stream, body(&head, &sent).as_bytes()).ok()
+    let (fields, body) = body(&head, &sent);
+    // In one write: otherwise the second part waits for an acknowledgement.
+    let length = body.len();
+    let whole = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {length}\r\n\r\n{body}");
+    stream.write_all(whole.as_bytes()).ok()
 }
 
 fn ok(stream: &mut impl Write, body: &[u8]) -> std::io::Result<()> {

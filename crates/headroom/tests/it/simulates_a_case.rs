@@ -120,3 +120,63 @@ fn lint_names_what_flaps() {
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(value["findings"][0]["rule"], "flapping-band", "{value:#}");
 }
+
+#[test]
+fn every_combination_of_varied_keys_is_simulated() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("case.yaml"), CASE).unwrap();
+    let vary =
+        ["--vary", "traffic.rate=20/s,80/s", "--vary", "services.web.scaling.alarms.low.below=10%,30%"];
+    let arguments = ["simulate", "case.yaml", "--stage", "calm", "--report", "grid.html"];
+    let output = run(folder.path(), &[&arguments[..], &vary].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("below: services.web.scaling.alarms.low.below"), "{said}");
+    assert!(said.lines().take(7).all(|line| line.chars().count() <= 100), "{said}");
+    let page = fs::read_to_string(folder.path().join("grid.html")).unwrap();
+    assert!(page.contains("class=\"heat five\"") && page.contains("All combinations"), "{page}");
+    let output =
+        run(folder.path(), &[&["simulate", "case.yaml", "--json", "--seeds", "2"], &vary[..]].concat());
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let schema = serde_json::from_str(documents::simulate::SCHEMA).unwrap();
+    assert_eq!(check(&schema, &found), Vec::<String>::new());
+    assert_eq!(found["vary"]["keys"][0], "traffic.rate");
+    let points = found["vary"]["points"].as_array().unwrap();
+    let values: Vec<String> = points.iter().map(|point| point["values"].to_string()).collect();
+    assert_eq!(values, [r#"["20/s","10%"]"#, r#"["20/s","30%"]"#, r#"["80/s","10%"]"#, r#"["80/s","30%"]"#]);
+    let cost = |point: usize| points[point]["cost_per_hour"].as_f64().unwrap();
+    assert!(cost(2) > 1.5 * cost(0), "{points:#?}");
+    // A value equal to that of the file is the file.
+    let today = run(folder.path(), &["simulate", "case.yaml", "--json", "--stage", "today"]);
+    let today: Value = serde_json::from_slice(&today.stdout).unwrap();
+    let same = run(folder.path(), &["simulate", "case.yaml", "--json", "--vary", "traffic.rate=40/s"]);
+    let same: Value = serde_json::from_slice(&same.stdout).unwrap();
+    assert_eq!(today["stages"][0]["runs"], same["stages"][0]["runs"]);
+}
+
+#[test]
+fn keys_and_values_that_cannot_be_varied_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("case.yaml"), CASE).unwrap();
+    let many: Vec<String> = (1..=1001).map(|count| count.to_string()).collect();
+    let many = format!("services.web.instances={}", many.join(","));
+    for (vary, said) in [
+        ("traffic.rate", "expected KEY=VALUE,VALUE"),
+        ("traffic.rate=fast", "with traffic.rate=fast: "),
+        ("traffic.rates=5/s", "with traffic.rates=5/s: "),
+        ("services.wep.instances=2", "`services` has no key `wep`"),
+        ("traffic.rate.x=2", "`traffic.rate` is a single value, which has no `x`"),
+        ("services.web.scaling.min=5", "with services.web.scaling.min=5: "),
+        (many.as_str(), "makes 1001 combinations; at most 1000"),
+    ] {
+        let output = run(folder.path(), &["simulate", "case.yaml", "--vary", vary]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{vary}: {told}");
+        assert!(told.contains(said), "{vary}: {told}");
+        assert_eq!(told.matches("error: ").count() + told.matches("×").count(), 1, "{told}");
+    }
+    let twice = ["simulate", "case.yaml", "--vary", "traffic.rate=1/s", "--vary", "traffic.rate=2/s"];
+    assert!(text(&run(folder.path(), &twice).stderr).contains("--vary traffic.rate is given twice"));
+    let stages = ["simulate", "case.yaml", "--vary", "traffic.rate=1/s", "--stage", "today,calm"];
+    assert!(text(&run(folder.path(), &stages).stderr).contains("--vary varies one stage"));
+}

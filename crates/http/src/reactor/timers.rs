@@ -62,15 +62,16 @@ impl<K: Ord + Copy> Timers<K> {
         self.heap.peek().map_or(Timestamp::NEVER, |Reverse((at, _))| *at)
     }
 
+    /// The owner that [`pop`](Self::pop) would return.
+    pub fn front(&self, now: Timestamp) -> Option<K> {
+        self.heap.peek().and_then(|&Reverse((at, owner))| (at <= now).then_some(owner))
+    }
+
     /// An owner whose entry has come up. [`Timers::is_due`] tells whether its deadline has expired.
     pub fn pop(&mut self, now: Timestamp) -> Option<K> {
-        match self.heap.peek() {
-            Some(&Reverse((at, owner))) if at <= now => {
-                self.heap.pop();
-                Some(owner)
-            }
-            _ => None,
-        }
+        let owner = self.front(now)?;
+        self.heap.pop();
+        Some(owner)
     }
 
     /// Whether the deadline of an owner that came up has expired; if not, its entry is inserted again.

@@ -53,6 +53,15 @@ pub fn commands(wanted: &Wanted, now: i64) -> Vec<Command> {
             format!("application-autoscaling describe-scheduled-actions {of}{id}"),
             "scheduled.json",
         );
+        if let Some(id) = &resource {
+            add(
+                "what scaling did, to compare a simulation with it",
+                format!(
+                    "application-autoscaling describe-scaling-activities {of} --resource-id {id} {NOT_SCALED}"
+                ),
+                "activities.json",
+            );
+        }
     }
     if wanted.group.is_some() || wanted.service.is_none() {
         let name = wanted.group.as_ref().map(|name| quoted(name));
@@ -71,6 +80,10 @@ pub fn commands(wanted: &Wanted, now: i64) -> Vec<Command> {
             format!("autoscaling describe-scheduled-actions{name}"),
             "group-scheduled.json",
         );
+        if wanted.group.is_some() {
+            let line = format!("autoscaling describe-scaling-activities{name}");
+            add("what scaling did, to compare a simulation with it", line, "group-activities.json");
+        }
     }
     add(
         "the alarms that trigger policies",
@@ -131,5 +144,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// Also the reasons why nothing was scaled.
+const NOT_SCALED: &str = "--include-not-scaled-activities";
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;

@@ -281,6 +281,35 @@ pub enum AwsError {
         /// The file.
         file: String,
     },
+    /// Scaling activities, which another command reads.
+    #[error(
+        "{file}: holds scaling activities; compare a simulation with them: `headroom simulate CASE.yaml --activities {file}`"
+    )]
+    Activities {
+        /// The file.
+        file: String,
+    },
+    /// JSON of another kind, where scaling activities are expected.
+    #[error(
+        "{file}: found {found}, expected the output of `aws autoscaling describe-scaling-activities` or `aws application-autoscaling describe-scaling-activities`"
+    )]
+    NotActivities {
+        /// The file.
+        file: String,
+        /// Its contents.
+        found: String,
+    },
+    /// No activity of a group or a service.
+    #[error(
+        "{file}: holds no activity of an Auto Scaling group or an ECS service{}; AWS keeps activities for six weeks",
+        only(others)
+    )]
+    NoActivity {
+        /// The file.
+        file: String,
+        /// The resources that it has activities of.
+        others: Vec<String>,
+    },
     /// A missing field.
     #[error("{file}, {path}: no `{field}`, expected {expected}; is the file whole?")]
     Absent {
@@ -328,6 +357,10 @@ pub enum AwsError {
         /// The remarks about what was left out.
         remarks: Vec<String>,
     },
+}
+
+fn only(others: &[String]) -> String {
+    if others.is_empty() { String::new() } else { format!(", only of {}", others.join(", ")) }
 }
 
 fn because(remarks: &[String]) -> String {

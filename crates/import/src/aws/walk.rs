@@ -103,6 +103,11 @@ impl<'a> Object<'a> {
         self.map.contains_key(key)
     }
 
+    /// Whether a field is a list with items.
+    pub(super) fn has_items(&self, key: &str) -> bool {
+        self.map.get(key).and_then(Value::as_array).is_some_and(|items| !items.is_empty())
+    }
+
     pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
         self.map.keys().map(String::as_str)
     }

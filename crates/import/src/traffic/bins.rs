@@ -236,8 +236,13 @@ impl Rows<'_> {
 
     /// The rows in the order of time, with rates converted to counts.
     fn sorted(&self) -> impl Iterator<Item = Of> {
-        let factor = |per: Duration| self.row.as_secs_f64() / per.as_secs_f64();
-        let factors: Vec<f64> = self.all.iter().map(|series| series.per.map_or(1.0, factor)).collect();
+        let of_rate = |per: Duration| self.row.as_secs_f64() / per.as_secs_f64();
+        let factor = |series: &Series| match series.per {
+            _ if self.options.values => THOUSANDTHS,
+            Some(per) => of_rate(per),
+            None => 1.0,
+        };
+        let factors: Vec<f64> = self.all.iter().map(factor).collect();
         Merged::of(self.all.iter().map(|series| &series.rows)).map(move |(sample, series)| {
             (Sample { amount: sample.amount * factors[series as usize], ..sample }, series)
         })
@@ -504,6 +509,8 @@ fn micros(span: Duration) -> i64 {
 }
 
 const HOUR: i64 = 3_600_000_000;
+/// Values at a time keep three digits after the point, as in Kubernetes.
+pub(super) const THOUSANDTHS: f64 = 1000.0;
 /// The number of gaps that are reported individually.
 const TOLD: usize = 5;
 /// Tables have few different steps from row to row; events may have any number.

@@ -39,7 +39,7 @@ pub(super) fn read(
     warnings(&file, &document, notices);
     let found = results(&file, &document).map_err(|error| vec![error])?;
     let chosen = chosen(name, &found, options).map_err(|error| vec![error])?;
-    for (_, labels) in &chosen {
+    for (_, labels) in chosen.iter().filter(|_| !options.values) {
         refuse_other(&file, labels).map_err(|error| vec![error])?;
     }
     let mut reader =
@@ -233,7 +233,7 @@ impl Reader {
         if self.points.is_empty() && self.errors.is_empty() {
             self.error(Spot::Whole, "no value".to_owned(), "the requests of some time; is the time right?");
         }
-        if self.is_counter() && options.format != Some(TrafficFormat::Prometheus) {
+        if self.is_counter() && !options.values && options.format != Some(TrafficFormat::Prometheus) {
             self.errors
                 .push(TrafficError::LooksLikeCounter { file: file.to_string(), values: self.points.len() });
         }
@@ -243,6 +243,8 @@ impl Reader {
         let least = self.times.iter().zip(self.times.iter().skip(1)).map(|(one, next)| next - one).min();
         let row = options.row.or(least.map(|step| Duration::from_micros(step.unsigned_abs())));
         let step = row.map_or(0, |row| i64::try_from(row.as_micros()).unwrap_or(0));
+        // A rate is of the time before; other values are of their time.
+        let before = if options.values { 0 } else { step };
         let mut series = Series::new(&file, true);
         (series.pages, series.row, series.per) = (true, row, Some(Duration::from_secs(1)));
         let number = series.file(&file);
@@ -251,7 +253,7 @@ impl Reader {
             if present < count {
                 partly = (partly.0 + 1, partly.1.or(Some(spot)));
             }
-            series.push(Sample { at: at.saturating_sub(step), amount, file: number, spot });
+            series.push(Sample { at: at.saturating_sub(before), amount, file: number, spot });
         }
         if let (times, Some(spot)) = partly {
             notices.push(Notice::PartOfSum {
@@ -260,7 +262,9 @@ impl Reader {
                 first: Place { file: file.clone(), spot },
             });
         }
-        notices.push(Notice::TakenAsRate { file, name: shown.to_owned() });
+        if !options.values {
+            notices.push(Notice::TakenAsRate { file, name: shown.to_owned() });
+        }
         Ok(series)
     }
 

@@ -6,7 +6,7 @@
 //! filling and addition is a [`Notice`], and ambiguous input is a [`TrafficError`] with its place and the option that
 //! decides it.
 
-use super::bins::{Sample, Series, assemble};
+use super::bins::{Sample, Series, THOUSANDTHS, assemble};
 use super::log::LogBins;
 use super::notice::{Notice, Place, Spot};
 use super::table::{FoundBy, Table, When};
@@ -45,6 +45,9 @@ pub struct TrafficOptions {
     pub time: Option<String>,
     /// nginx's `log_format` or Apache's `LogFormat`.
     pub log_format: Option<String>,
+    /// Whether rows are values at a time, such as the length of a queue, in place of requests: the result has them in
+    /// thousandths. A value of Prometheus begins at its time, and its name may be any.
+    pub values: bool,
     /// How missing rows are filled.
     pub gaps: Gaps,
     /// How several rows with the same time are combined.
@@ -504,7 +507,13 @@ impl TrafficReader {
         // The finish needs to know whether these are events.
         self.options.format = self.options.format.or(self.kind.as_ref().map(|(_, format)| *format));
         let traffic = match self.log {
-            Some(log) => log.finish(&self.options, &mut self.notices),
+            Some(log) => log.finish(&self.options, &mut self.notices).map(|mut traffic| {
+                if self.options.values {
+                    let thousandths = |count: &mut u64| *count = count.saturating_mul(THOUSANDTHS as u64);
+                    traffic.counts.iter_mut().for_each(thousandths);
+                }
+                traffic
+            }),
             None if self.series.is_empty() => Err(vec![TrafficError::Empty]),
             None => assemble(self.series, &self.options, &mut self.notices),
         };

@@ -114,6 +114,8 @@ pub(crate) struct Worker<'a, N: Net> {
     ended: Vec<(u32, Ending)>,
     #[expect(clippy::vec_box, reason = "an exchange holds a pointer, which goes back and forth")]
     spare_kept: Vec<Box<Kept>>,
+    /// When the head of the next response is read.
+    next_head: Timestamp,
     recorder: Recorder,
     longest_stall: Duration,
     /// Whether arrivals are so close together that several are handled at a time. At such rates a loop would sleep for
@@ -182,6 +184,7 @@ impl<'a, N: Net> Worker<'a, N> {
             doomed: Vec::new(),
             ended: Vec::new(),
             spare_kept: Vec::new(),
+            next_head: Timestamp::ZERO,
             recorder: Recorder::new(Arc::new(plan.layout()), plan.good_within, &watch.bounds),
             longest_stall: Duration::ZERO,
             dense: plan.model.peak_rate().is_some_and(|rate| rate.per_second() / f64::from(workers) > DENSE),

@@ -4,7 +4,7 @@ use super::connect::failure_of;
 use super::walk::Came;
 use super::{RETRY_AFTER, Worker, times};
 use crate::connection::{Job, State, What};
-use crate::exchange::Kept;
+use crate::exchange::{Kept, Purpose};
 use crate::streams::Ending;
 use http::reactor::{Net, Ready};
 use measure::Failure;
@@ -166,10 +166,20 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
+    /// Reads the head of a response that is in the sample. What is kept for nothing else is taken.
+    fn note_head(&mut self, kept: &mut Option<Box<Kept>>, job: &Job, status: u16) {
+        let Some(found) = kept.as_ref().filter(|kept| kept.purpose != Purpose::Scenario) else { return };
+        self.recorder.head(job.intended, status, &found.head);
+        if let Some(mut sample) = kept.take_if(|kept| kept.purpose == Purpose::Sample) {
+            sample.clear();
+            self.spare_kept.push(sample);
+        }
+    }
+
     fn stream_ended(&mut self, index: usize, key: u32, ending: Ending) {
         let Some(connection) = self.connections.get_mut(index) else { return };
         let State::Many(streams) = &mut connection.state else { return };
-        let Some(stream) = streams.take(key) else { return };
+        let Some(mut stream) = streams.take(key) else { return };
         connection.reused |= !matches!(ending, Ending::Reset { unseen: true, .. });
         // The server processes some of this connection's requests, so it processes the rest elsewhere.
         let is_leaving = streams.machine.last_stream().is_some_and(|last| last > 0);
@@ -178,6 +188,7 @@ impl<N: Net> Worker<'_, N> {
         match ending {
             Ending::Answered => {
                 self.recorder.answered(times(&stream.job, now), stream.status);
+                self.note_head(&mut stream.kept, &stream.job, stream.status);
                 self.over(&stream.job, Came::Answer(stream.status, stream.kept), now);
             }
             Ending::Reset { unseen: true, code } => {
@@ -225,9 +236,17 @@ impl<N: Net> Worker<'_, N> {
         self.dispatch(now);
     }
 
-    fn answered(&mut self, index: usize, job: Job, status: u16, kept: Option<Box<Kept>>, keep_alive: bool) {
+    fn answered(
+        &mut self,
+        index: usize,
+        job: Job,
+        status: u16,
+        mut kept: Option<Box<Kept>>,
+        keep_alive: bool,
+    ) {
         let now = self.net.now();
         self.recorder.answered(times(&job, now), status);
+        self.note_head(&mut kept, &job, status);
         if !keep_alive {
             self.remove(index);
             return self.over(&job, Came::Answer(status, kept), now);

@@ -3,7 +3,8 @@
 use super::connect::failure_of;
 use super::{RETRY_AFTER, Worker};
 use crate::connection::{Job, State, What};
-use crate::exchange::{Exchange, Kept};
+use crate::exchange::{Exchange, Kept, Purpose};
+use crate::head;
 use http::codec::response::AnswerTo;
 use http::reactor::Net;
 use measure::Failure;
@@ -24,11 +25,27 @@ impl<N: Net> Worker<'_, N> {
             self.step_of = None;
             kept = self.keeps(user).then(|| self.spare_kept.pop().unwrap_or_default());
         }
+        if job.started >= self.next_head {
+            self.next_head = job.started + head::EVERY;
+            self.sample(&mut kept);
+        }
         self.busy += 1;
         if let State::Many(_) = self.connections[index].state {
             self.send_stream(index, job, kept);
         } else {
             self.send_one(index, job, kept);
+        }
+    }
+
+    /// Marks a request whose response goes into the sample of heads.
+    fn sample(&mut self, kept: &mut Option<Box<Kept>>) {
+        match kept {
+            Some(kept) => kept.purpose = Purpose::Both,
+            None => {
+                let mut spare = self.spare_kept.pop().unwrap_or_default();
+                spare.purpose = Purpose::Sample;
+                *kept = Some(spare);
+            }
         }
     }
 

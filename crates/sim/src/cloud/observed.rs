@@ -35,6 +35,7 @@ pub(crate) fn requests(window: &Window) -> controller::Requests<'_> {
         arrived: window.arrived,
         ended: window.answered + window.errors + window.refused + window.timed_out + window.failed,
         in_flight: window.in_system,
+        worked: window.application.sum(),
         times: &window.balancer,
     }
 }

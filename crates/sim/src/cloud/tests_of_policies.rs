@@ -271,9 +271,14 @@ fn settings_that_cannot_be_are_named_and_decide_nothing() {
 fn hpa(percent: u32, metrics: Vec<(hpa::Metric, PodMetric)>) -> Policy {
     let mut all = vec![(hpa::Metric::cpu_utilization(percent), PodMetric::Cpu)];
     all.extend(metrics);
-    let (metrics, wired) = all.into_iter().unzip();
+    let (metrics, wired): (Vec<_>, Vec<_>) = all.into_iter().unzip();
     let hpa = hpa::HpaSettings::new(InstanceCount::new(2), InstanceCount::new(20), metrics);
-    Policy::Hpa(Box::new(HpaScaling { hpa, metrics: wired, request: None, scheduled: Vec::new() }))
+    Policy::Hpa(Box::new(HpaScaling {
+        hpa,
+        metrics: wired.into_iter().map(Query::last).collect(),
+        request: None,
+        scheduled: Vec::new(),
+    }))
 }
 
 #[test]
@@ -339,6 +344,80 @@ fn an_hpa_takes_the_metric_that_asks_for_most() {
     assert!(reason.ends_with("pods metric requests above target (requests 50, target 20)"), "{reason}");
 }
 
+/// An HPA on the queue of a third party: 10 messages, 100 from minute 10 on, and 20 for a pod.
+fn of_queue(target: hpa::TotalTarget, outages: Vec<Outage>) -> Policy {
+    let values = (0..40).map(|minute| if minute < 10 { 10.0 } else { 100.0 }).collect();
+    let recorded = Recorded { begins: 0, step: Duration::from_secs(60), values };
+    let source = hpa::Source::External { selector: None, target };
+    let metric = hpa::Metric { name: "depth".to_owned(), source };
+    let mut policy = hpa(50, vec![(metric, recorded.into())]);
+    let Policy::Hpa(scaling) = &mut policy else { unreachable!("an HPA") };
+    scaling.metrics[1].outages = outages;
+    policy
+}
+
+#[test]
+fn an_hpa_follows_recorded_values_of_another_source() {
+    let mut service = service(2);
+    service.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(5), ..start() };
+    service.scaling.policy = of_queue(hpa::TotalTarget::AverageValue(hpa::Milli(20_000)), Vec::new());
+    let outcome = run(&system(service, &[20.0; 20]));
+    // Five are needed; without `behavior`, at most four at first.
+    let told = reasons(&outcome);
+    let words = |size, depth| {
+        format!(
+            "New size: {size}; reason: external metric depth(nil) above target (depth {depth}, target 20)"
+        )
+    };
+    assert_eq!(told, [(600, words(4, 50)), (615, words(5, 25))]);
+    assert_eq!(outcome.services[0].seen.names(), ["cpu", "depth"]);
+    assert_eq!(rows(&outcome)[19].counts.desired, 5);
+}
+
+#[test]
+fn a_total_changes_the_count_in_proportion() {
+    let mut service = service(2);
+    service.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(5), ..start() };
+    service.scaling.policy = of_queue(hpa::TotalTarget::Value(hpa::Milli(50_000)), Vec::new());
+    let outcome = run(&system(service, &[20.0; 11]));
+    // Twice the target: twice as many, again and again, because the queue is not this service's.
+    assert_eq!(rows(&outcome)[10].counts.desired, 20);
+}
+
+/// Kubernetes does not scale in while a metric cannot be read, and scales out by the others.
+#[test]
+fn a_metric_that_cannot_be_read_keeps_the_count() {
+    let outage = Outage { from: Timestamp::from_secs(300), until: Timestamp::from_secs(1800) };
+    let mut busy = service(8);
+    busy.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(5), ..start() };
+    busy.scaling.policy = of_queue(hpa::TotalTarget::AverageValue(hpa::Milli(1_000)), vec![outage]);
+    let rates: Vec<f64> = (0..35).map(|minute| if minute < 5 { 400.0 } else { 20.0 }).collect();
+    let outcome = run(&system(busy, &rates));
+    let counts: Vec<u32> = rows(&outcome).iter().map(|row| row.counts.desired).collect();
+    assert_eq!(counts[4], 10, "{counts:?}");
+    assert_eq!(counts[29], 10, "{counts:?}");
+    assert_eq!(counts[34], 20, "{counts:?}");
+    let told = reasons(&outcome);
+    assert!(
+        told.iter().any(|(at, what)| *at == 300 && what.starts_with("FailedGetExternalMetric")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_metric_of_pods_has_an_equal_part_for_each() {
+    let mut service = service(2);
+    service.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(5), ..start() };
+    let average = hpa::Milli(1_000);
+    let metric = hpa::Metric { name: "jobs".to_owned(), source: hpa::Source::Pods { average } };
+    service.scaling.policy = hpa(90, vec![(metric, PodMetric::RequestsPerSecond)]);
+    let Policy::Hpa(scaling) = &mut service.scaling.policy else { unreachable!("an HPA") };
+    // 100 requests a second are 5 jobs.
+    (scaling.metrics[1].factor, scaling.metrics[1].window) = (0.05, Duration::from_secs(60));
+    let outcome = run(&system(service, &[100.0; 10]));
+    assert_eq!(rows(&outcome)[9].counts.desired, 5);
+}
+
 #[test]
 fn knative_panics_at_a_burst_and_comes_down_to_nothing() {
     let mut service = service(1);
@@ -384,12 +463,7 @@ fn knative_comes_back_from_nothing_when_a_request_comes() {
 fn keda(change: impl FnOnce(&mut KedaScaling)) -> Policy {
     let target = hpa::TotalTarget::AverageValue(hpa::Milli(20_000));
     let trigger = Trigger::Prometheus { target, activation: 1.0, ignore_null_values: true };
-    let query = Query {
-        metric: PodMetric::RequestsPerSecond,
-        window: Duration::from_secs(60),
-        of_pods: false,
-        outages: Vec::new(),
-    };
+    let query = Query { window: Duration::from_secs(60), ..Query::last(PodMetric::RequestsPerSecond) };
     let mut settings = KedaSettings::new(vec![trigger]);
     settings.max = InstanceCount::new(10);
     let mut scaling = KedaScaling { keda: settings, inputs: vec![KedaInput::Query(query)], request: None };

@@ -5,7 +5,7 @@
 
 use super::load::Load;
 use super::{Finding, Rule, Subject};
-use crate::settings::{Host, HpaScaling, PodMetric, Policy as Scaled, Service};
+use crate::settings::{Host, HpaScaling, PodMetric, Policy as Scaled, Query, Service};
 use control::metric::Statistic;
 use control::scaling::hpa::{Metric, ResourceTarget, Source, TotalTarget};
 use control::scaling::{Policy, PolicyId};
@@ -158,25 +158,62 @@ pub(super) fn targets(subject: &Subject<'_>, capacity: &Capacity, rate: f64) -> 
     }
 }
 
+/// The smallest number of instances at which no alarm of step scaling or simple scaling scales out at a rate; infinite if an
+/// alarm has a metric whose value the number does not determine. `None` without such alarms.
+pub(super) fn without_alarm(subject: &Subject<'_>, capacity: &Capacity, rate: f64) -> Option<f64> {
+    let Scaled::Aws(aws) = &subject.service.scaling.policy else { return None };
+    let scales_out = aws.scaler.policies.iter().filter_map(|policy| match policy {
+        // Between the threshold and the first step that adds instances nothing changes.
+        Policy::Step(step) => {
+            let out = step.steps.iter().filter(|one| one.change > 0);
+            let first = out.map(|one| one.lower.unwrap_or(0.0).max(0.0)).min_by(f64::total_cmp)?;
+            Some((&step.alarms, first))
+        }
+        Policy::Simple(simple) => (simple.change > 0).then_some((&simple.alarms, 0.0)),
+        Policy::TargetTracking(_) => None,
+    });
+    let alarms = scales_out.flat_map(|(alarms, beyond)| alarms.iter().map(move |id| (id, beyond)));
+    let alarms = alarms.filter_map(|(id, beyond)| Some((aws.scaler.alarms.get(usize::from(id.0))?, beyond)));
+    let upward = alarms.filter(|(alarm, _)| alarm.comparison.is_upward());
+    let silent = upward.map(|(alarm, beyond)| {
+        let metric = aws.metrics.get(usize::from(alarm.metric.0)).map(|published| published.metric);
+        // The value of the metric with one instance; with n it is an n-th of it.
+        let alone = match (metric, alarm.statistic) {
+            (Some(crate::settings::Metric::CpuUtilization), Statistic::Average) => {
+                100.0 * rate * capacity.used / capacity.rate / capacity.allotted
+            }
+            (Some(crate::settings::Metric::RequestCountPerTarget), Statistic::Sum) => {
+                rate * alarm.period.as_secs_f64()
+            }
+            _ => return f64::INFINITY,
+        };
+        let fires_from = alone / (alarm.threshold + beyond);
+        let at_threshold = beyond > 0.0 || alarm.comparison.holds(1.0, 1.0);
+        if at_threshold { fires_from.floor() + 1.0 } else { fires_from.ceil() }
+    });
+    silent.max_by(f64::total_cmp)
+}
+
 fn targets_of_pods(hpa: &HpaScaling, capacity: &Capacity, rate: f64) -> Vec<(String, f64)> {
     let per_request = capacity.used / capacity.rate;
-    let wanted = |(metric, kind): (&Metric, &PodMetric)| match (&metric.source, kind) {
-        (Source::Resource { target: ResourceTarget::Utilization(percent) }, PodMetric::Cpu) => {
-            let cores = hpa.request.unwrap_or(capacity.allotted) * f64::from(*percent) / 100.0;
-            Some((format!("`cpu: {percent}%`"), rate * per_request / cores))
-        }
-        (Source::Pods { average }, PodMetric::RequestsPerSecond) => {
-            let each = average.fraction();
-            Some((format!("`requests_per_second: {each}`"), rate / each))
-        }
-        (
-            Source::External { target: TotalTarget::AverageValue(average), .. },
-            PodMetric::RequestsPerSecond,
-        ) => {
-            let each = average.fraction();
-            Some((format!("`threshold: {each}`"), rate / each))
-        }
-        _ => None,
+    let wanted = |(metric, query): (&Metric, &Query)| {
+        let average = match (&metric.source, &query.metric) {
+            (Source::Resource { target: ResourceTarget::Utilization(percent) }, PodMetric::Cpu) => {
+                let cores = hpa.request.unwrap_or(capacity.allotted) * f64::from(*percent) / 100.0;
+                return Some((format!("`cpu: {percent}%`"), rate * per_request / cores));
+            }
+            (Source::Pods { average }, PodMetric::RequestsPerSecond) => average,
+            (
+                Source::Object { target: TotalTarget::AverageValue(average), .. }
+                | Source::External { target: TotalTarget::AverageValue(average), .. },
+                PodMetric::RequestsPerSecond,
+            ) => average,
+            _ => return None,
+        };
+        // A key of its own has no window.
+        let key = if query.window.is_zero() { "requests_per_second" } else { "threshold" };
+        let each = average.fraction();
+        Some((format!("`{key}: {each}`"), rate * query.factor / each))
     };
     hpa.hpa.metrics.iter().zip(&hpa.metrics).filter_map(wanted).collect()
 }

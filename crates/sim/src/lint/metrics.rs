@@ -26,7 +26,7 @@ pub(super) fn check_pods(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut thresholds = Vec::new();
     for (settings, metric) in hpa.hpa.metrics.iter().zip(&hpa.metrics) {
         if let (PodMetric::Cpu, Source::Resource { target: ResourceTarget::Utilization(percent) }) =
-            (metric, &settings.source)
+            (&metric.metric, &settings.source)
         {
             thresholds.extend([(f64::from(*percent), true), (f64::from(*percent), false)]);
         }

@@ -311,7 +311,7 @@ fn hpa_linted(percent: u32, change: impl FnOnce(&mut Service, &mut HpaScaling)) 
     );
     let mut scaling = HpaScaling {
         hpa: settings,
-        metrics: vec![PodMetric::Cpu],
+        metrics: vec![Query::last(PodMetric::Cpu)],
         request: Some(0.5),
         scheduled: Vec::new(),
     };
@@ -372,7 +372,7 @@ fn a_target_that_asks_for_more_than_the_maximum_is_found() {
             let average = hpa::Milli(1000 * target);
             let source = hpa::Source::Pods { average };
             scaling.hpa.metrics.push(hpa::Metric { name: "requests".to_owned(), source });
-            scaling.metrics.push(PodMetric::RequestsPerSecond);
+            scaling.metrics.push(Query::last(PodMetric::RequestsPerSecond));
         })
     };
     assert_eq!(requests(10), []);
@@ -509,17 +509,48 @@ fn a_zone_whose_loss_the_others_cannot_carry_is_found() {
     assert_eq!(rules(&of(1, 50, 2, 20)), [Rule::ZoneLoss]);
 }
 
+#[test]
+fn step_scaling_ends_where_no_alarm_fires_any_more() {
+    // 200 requests/s at the peak, 100 for each instance: the processors of n instances are used by 200 / n percent.
+    let of = |comparison, threshold, change: fn(&mut ScalerSettings)| {
+        let mut scaler = band(2, threshold, 1, 10.0, 1);
+        scaler.alarms[0].comparison = comparison;
+        change(&mut scaler);
+        let mut service = service(2);
+        service.zones.names = ["a", "b"].map(String::from).to_vec();
+        service.scaling.policy = aws(scaler, &[Metric::CpuUtilization, Metric::ResponseTime]);
+        let findings = lint(&system(service, &[50.0, 200.0, 200.0]));
+        findings.into_iter().find(|one| one.rule == Rule::ZoneLoss).map(|one| one.why)
+    };
+    let (above, from) = (Comparison::GreaterThan, Comparison::GreaterThanOrEqualTo);
+    // Silent at 4 instances (50 %), of which two zones keep 2.
+    assert_eq!(of(above, 60.0, |_| {}), None);
+    // Silent at 3 (67 %), of which 1 is left.
+    let why = of(above, 80.0, |_| {}).expect("a finding");
+    assert!(why.contains("3 instances run in 2 zones; without one zone, 1 are left"), "{why}");
+    // At exactly 100 %, 2 instances are silent only if the alarm needs more.
+    assert!(of(above, 100.0, |_| {}).expect("a finding").contains("2 instances run"));
+    assert!(of(from, 100.0, |_| {}).expect("a finding").contains("3 instances run"));
+    // A step that begins 25 above the threshold adds from 80 % on.
+    let late_step: fn(&mut ScalerSettings) = |scaler| {
+        let Rules::Step(step) = &mut scaler.policies[0] else { unreachable!("a step policy") };
+        step.steps[0].lower = Some(25.0);
+    };
+    assert!(of(above, 55.0, late_step).expect("a finding").contains("3 instances run"));
+    // How many instances an alarm on the response time leaves is unknown: the maximum.
+    let by_time: fn(&mut ScalerSettings) = |scaler| {
+        scaler.alarms.push(alarm(TIME, Statistic::Average, Comparison::GreaterThan, 1.0));
+        scaler.policies.push(Rules::Step(StepScaling::of(vec![AlarmId(2)], 1)));
+    };
+    assert_eq!(of(above, 80.0, by_time), None);
+}
+
 fn keda_linted(change: impl FnOnce(&mut KedaScaling)) -> Vec<Finding> {
     let mut service = service(1);
     service.hosts[0].cores = 1;
     let target = hpa::TotalTarget::AverageValue(hpa::Milli(20_000));
     let trigger = keda::Trigger::Prometheus { target, activation: 1.0, ignore_null_values: true };
-    let query = Query {
-        metric: PodMetric::RequestsPerSecond,
-        window: Duration::from_secs(60),
-        of_pods: false,
-        outages: Vec::new(),
-    };
+    let query = Query { window: Duration::from_secs(60), ..Query::last(PodMetric::RequestsPerSecond) };
     let mut settings = keda::KedaSettings::new(vec![trigger]);
     settings.max = InstanceCount::new(10);
     let mut scaling = KedaScaling { keda: settings, inputs: vec![KedaInput::Query(query)], request: None };

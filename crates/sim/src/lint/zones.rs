@@ -1,11 +1,11 @@
 //! Whether the other zones carry the peak when one is lost.
 
-use super::capacity::targets;
+use super::capacity::{targets, without_alarm};
 use super::{Finding, Rule, Subject};
 use units::show_duration;
 
-/// The instances that run at the peak are those that the targets ask for, at most the maximum; without targets, the
-/// maximum. The largest zone is lost. New instances are launched in the other zones, up to the maximum, and serve after
+/// The instances that run at the peak are those that the targets ask for, or those at which no upward alarm fires any
+/// more, at most the maximum; if neither is known, the maximum. The largest zone is lost. New instances are launched in the other zones, up to the maximum, and serve after
 /// their start-up.
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let service = subject.service;
@@ -17,7 +17,8 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let fixed = service.instances.get();
     let (min, max) = service.scaling.policy.widest_bounds().unwrap_or((fixed, fixed));
     let wanted = targets(subject, &capacity, peak).into_iter().map(|(_, wanted)| wanted.ceil());
-    let wanted = wanted.filter(|wanted| wanted.is_finite()).max_by(f64::total_cmp);
+    let wanted = wanted.chain(without_alarm(subject, &capacity, peak));
+    let wanted = wanted.max_by(f64::total_cmp).filter(|wanted| wanted.is_finite());
     let running = wanted.map_or(max, |wanted| (wanted as u32).clamp(min.min(max), max));
     let left = running - running.div_ceil(zones);
     let carried = f64::from(left) * capacity.rate;

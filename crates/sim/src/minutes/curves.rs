@@ -136,10 +136,7 @@ impl Curves {
         threads: usize,
         plant: impl Fn(&System) -> P + Sync,
     ) -> Option<Curves> {
-        // What a zone or a client's instance carries, and what ejection prevents, is not recorded.
-        let is_not_recorded =
-            |service: &Service| service.zones.are_separate() || service.balancing.is_managed();
-        if system.services.iter().any(is_not_recorded) {
+        if !can_record(system) {
             return None;
         }
         let system = &smaller(system);
@@ -456,6 +453,13 @@ fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P, most_w
         if carries(middle)? { low = middle } else { high = middle }
     }
     Some(0.5 * (low + high))
+}
+
+/// Whether minutes of a system can be recorded. What a zone or a client's instance carries, and what ejection prevents,
+/// is not recorded.
+pub fn can_record(system: &System) -> bool {
+    let is_recorded = |service: &Service| !service.zones.are_separate() && !service.balancing.is_managed();
+    system.services.iter().all(is_recorded)
 }
 
 /// The work of a simulation request by request: requests, or in a closed model users times seconds.

@@ -55,8 +55,8 @@ impl Clock {
     pub fn when(&self, at: Timestamp) -> String {
         let seconds = self.seconds(Duration::from_nanos(at.as_nanos()));
         let day = seconds.div_euclid(DAY);
-        let label = match usize::try_from(day).ok().and_then(|day| self.days.get(day)) {
-            Some(date) => date.clone(),
+        let label = match self.day(day) {
+            Some(date) => date.to_owned(),
             None => match day - self.seconds(self.warm_up).div_euclid(DAY) {
                 past if past < 0 => "warm-up".to_owned(),
                 day => format!("day {}", day + 1),
@@ -64,6 +64,18 @@ impl Clock {
         };
         let of_day = seconds.rem_euclid(DAY);
         format!("{label} {:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60)
+    }
+
+    /// The date, such as `2026-03-02`; none without dates.
+    pub fn date(&self, at: Timestamp) -> Option<&str> {
+        let day = self.day(self.seconds(Duration::from_nanos(at.as_nanos())).div_euclid(DAY))?;
+        // After the weekday.
+        day.rsplit(' ').next()
+    }
+
+    /// A day in words, from 0: the first of the simulated time.
+    fn day(&self, day: i64) -> Option<&str> {
+        usize::try_from(day).ok().and_then(|day| self.days.get(day)).map(String::as_str)
     }
 
     /// Seconds since the midnight before the beginning of the simulated time, as clocks show them.
@@ -98,6 +110,8 @@ mod tests {
         ] {
             assert_eq!(clock.when(Timestamp::from_secs(hours * HOUR)), want);
         }
+        assert_eq!(clock.date(Timestamp::from_secs(HOUR)), Some("2026-03-28"));
+        assert_eq!(clock.date(Timestamp::from_secs(2 * HOUR)), Some("2026-03-29"));
     }
 
     #[test]
@@ -105,6 +119,7 @@ mod tests {
         let clock = Clock::daily(Duration::from_secs(HOUR), Duration::from_secs(2 * HOUR));
         let when = |hours: u64| clock.when(Timestamp::from_secs(hours * HOUR));
         assert_eq!([0, 1, 25].map(when), ["warm-up 23:00:00", "day 1 00:00:00", "day 2 00:00:00"]);
+        assert_eq!(clock.date(Timestamp::from_secs(HOUR)), None);
         assert_eq!(clock.of_day(Duration::from_secs(25 * HOUR)), Duration::ZERO);
     }
 }

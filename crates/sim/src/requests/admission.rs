@@ -6,12 +6,15 @@
 //! is found by a check every 2 ms, as in the gateway.
 
 use super::Requests;
+use super::instance::State;
 use super::keys::Keys;
 use super::list::NONE;
 use super::send::Ended;
 use super::timers::Due;
 use super::visit::At;
-use crate::settings::{self, Bound, ConcurrencyLimit, KeyId, Keyed, RateLimit, RequestPriority};
+use crate::settings::{
+    self, Bound, ConcurrencyLimit, Endpoint, KeyId, Keyed, RateLimit, RequestDeadline, RequestPriority,
+};
 use control::ClassId;
 use control::admission::{
     self, Admission, Admitted, Brought, Held, KeyClass, KeyStep, KeyTurn, Limits, Line, Lines, Queued,
@@ -39,6 +42,9 @@ pub(super) struct AdmissionControl {
     shadows: [Option<Shadow<Cell<u64>>>; 2],
     keyed: [Option<KeyedLimit>; 2],
     priority: RequestPriority,
+    /// By endpoint; none: that of the service.
+    by_endpoint: Vec<RequestPriority>,
+    deadline: Option<RequestDeadline>,
     /// What limits in shadow would have refused since the last window.
     would_shed: BTreeMap<&'static str, u64>,
     policy: Option<Watch>,
@@ -101,15 +107,17 @@ struct RequestState {
     /// Whether it is already counted as late.
     late: bool,
     priority: Option<Priority>,
+    /// When its client leaves.
+    deadline: Option<Timestamp>,
     /// The rate classes of its keys, until they are checked.
     classes: [Option<Arc<RateClass<Cell<u64>>>>; 2],
     watched: [Option<Watched>; 2],
 }
 
 impl RequestState {
-    /// What the limits know of the request. No client leaves while they decide.
+    /// What the limits know of the request.
     fn claims(&self) -> (Priority, Timestamp) {
-        (self.priority.unwrap_or(Priority::HIGHEST), Timestamp::NEVER)
+        (self.priority.unwrap_or(Priority::HIGHEST), self.deadline.unwrap_or(Timestamp::NEVER))
     }
 }
 
@@ -137,7 +145,7 @@ enum Fate {
 
 impl AdmissionControl {
     /// None where nothing is limited. Contradictory settings are among [`settings::System::problems`].
-    pub(super) fn new(settings: &settings::Admission) -> Option<Self> {
+    pub(super) fn new(settings: &settings::Admission, endpoints: &[Endpoint]) -> Option<Self> {
         if settings.is_open() {
             return None;
         }
@@ -184,6 +192,8 @@ impl AdmissionControl {
             shadows,
             keyed: [0, 1].map(keyed),
             priority: settings.priority.clone(),
+            by_endpoint: endpoints.iter().map(|endpoint| endpoint.priority.clone()).collect(),
+            deadline: settings.deadline.clone(),
             would_shed: BTreeMap::new(),
             policy,
             waits_since: Timestamp::ZERO,
@@ -210,9 +220,11 @@ impl AdmissionControl {
         &mut self.requests[place]
     }
 
-    /// A request of this identity arrives.
-    fn arrive(&mut self, v: u32, now: Timestamp, keys: &Keys, identity: u64) -> Fate {
-        let priority = match &self.priority {
+    /// A request of this identity arrives for an endpoint.
+    fn arrive(&mut self, v: u32, now: Timestamp, keys: &Keys, (endpoint, identity): (u16, u64)) -> Fate {
+        let own = self.by_endpoint.get(usize::from(endpoint));
+        let own = own.filter(|own| **own != RequestPriority::None);
+        let priority = match own.unwrap_or(&self.priority) {
             RequestPriority::None => None,
             RequestPriority::Class(class) => Some(*class),
             RequestPriority::ByKey { key, classes, otherwise } => {
@@ -221,7 +233,12 @@ impl AdmissionControl {
             }
         };
         let classes = self.keyed.each_mut().map(|limit| limit.as_mut()?.class(now, keys, identity));
-        *self.request(v) = RequestState { priority, classes, ..RequestState::default() };
+        let deadline = self.deadline.as_ref().and_then(|deadline| {
+            let value = keys.value(deadline.key, identity)?;
+            let patience = deadline.values.get(value as usize).copied().flatten()?;
+            Some(now + patience)
+        });
+        *self.request(v) = RequestState { priority, deadline, classes, ..RequestState::default() };
         self.ask_keyed(v, now, 0)
     }
 
@@ -285,12 +302,13 @@ impl AdmissionControl {
         let watched = self.observe(v, now);
         let request = self.request(v);
         let at = now.as_nanos();
-        let priority = request.priority;
+        let (priority, deadline) = (request.priority, request.deadline);
         *request = RequestState {
             progress: Progress::Inside(admitted),
             admitted_at: at,
             sent_at: at,
             priority,
+            deadline,
             watched,
             ..RequestState::default()
         };
@@ -364,16 +382,33 @@ impl AdmissionControl {
 
     /// Another attempt of a request has another index.
     pub(super) fn becomes(&mut self, v: u32, again: u32, sent_at: u64) {
-        let mut request = std::mem::take(self.request(v));
-        request.sent_at = sent_at;
-        if let (Progress::Inside(_), false, Some(watch)) = (&request.progress, request.late, &mut self.policy)
-            && let Some(at) = watch.late_at(Timestamp::from_nanos(sent_at))
+        let request = std::mem::take(self.request(v));
+        *self.request(again) = request;
+        self.is_sent(again, Timestamp::from_nanos(sent_at));
+    }
+
+    /// What the limits know of a request.
+    pub(super) fn claims(&mut self, v: u32) -> (Priority, Timestamp) {
+        self.request(v).claims()
+    }
+
+    /// An admitted request waits for a slot at an instance. The service level class does not measure this wait.
+    pub(super) fn waits_to_be_sent(&mut self, v: u32) {
+        self.request(v).sent_at = NOT_SENT;
+    }
+
+    /// An admitted request is sent at this time, after a wait.
+    pub(super) fn is_sent(&mut self, v: u32, sent: Timestamp) {
+        let request = self.request(v);
+        request.sent_at = sent.as_nanos();
+        let may_be_late = matches!(request.progress, Progress::Inside(_)) && !request.late;
+        if let (true, Some(watch)) = (may_be_late, &mut self.policy)
+            && let Some(at) = watch.late_at(sent)
         {
             // After a wait it is later than requests that arrived in between.
             let place = watch.late.partition_point(|&(late, _)| late < at.as_nanos());
-            watch.late.insert(place, (at.as_nanos(), again));
+            watch.late.insert(place, (at.as_nanos(), v));
         }
-        *self.request(again) = request;
     }
 
     /// A request has ended for its client; `sent` is whether it reached an instance.
@@ -436,6 +471,7 @@ impl AdmissionControl {
                 // The index may belong to another request now.
                 if matches!(request.progress, Progress::Inside(_))
                     && !request.late
+                    && request.sent_at != NOT_SENT
                     && late_at.as_nanos() == at
                 {
                     request.late = true;
@@ -538,7 +574,8 @@ impl Requests {
         let now = Timestamp::from_nanos(self.now);
         let visit = &self.visits.slots[v as usize];
         let admission = self.services[usize::from(visit.service)].admission.as_mut();
-        let fate = admission.map(|admission| admission.arrive(v, now, &self.keys, visit.identity));
+        let who = (visit.endpoint, visit.identity);
+        let fate = admission.map(|admission| admission.arrive(v, now, &self.keys, who));
         self.follow(v, fate);
     }
 
@@ -551,8 +588,10 @@ impl Requests {
 
     /// A request may have waited in line for as long as it may.
     pub(super) fn line_ends(&mut self, v: u32) {
-        if self.visits.slots[v as usize].at != At::Line {
-            return;
+        match self.visits.slots[v as usize].at {
+            At::Line => {}
+            At::SlotQueue => return self.slot_wait_ends(v),
+            _ => return,
         }
         let now = Timestamp::from_nanos(self.now);
         if let Some(reason) = self.with_admission(v, |admission| admission.waited_too_long(v, now)).flatten()
@@ -561,13 +600,17 @@ impl Requests {
         }
     }
 
-    /// The periodic tick of a service's limits and of its ejection.
+    /// The periodic tick of a service's limits, of its ejection and of its checks.
     pub(super) fn admission_ticks(&mut self, number: u16) {
         let now = Timestamp::from_nanos(self.now);
         let service = &mut self.services[usize::from(number)];
         if let Some(placing) = &mut service.placing {
-            placing.tick(now, &mut service.balancers);
+            let instances = &self.instances;
+            let responds = |slot: u32| instances[slot as usize].state != State::Failed;
+            placing.tick(now, &mut service.balancers, responds);
         }
+        self.serve_slots(number);
+        let service = &mut self.services[usize::from(number)];
         let next_look = service.admission.as_mut().and_then(|admission| {
             admission.tick(now);
             admission.next_look(now)
@@ -652,6 +695,8 @@ impl Requests {
 const CONCURRENCY: u16 = 2;
 /// The ids of the policy's limits.
 const GATED: [ClassId; 2] = [ClassId(1), ClassId(CONCURRENCY + 1)];
+/// The time at which a request was sent that was not sent yet.
+const NOT_SENT: u64 = u64::MAX;
 /// How often the gateway checks for slots that a limit or a policy has freed while requests wait.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// How often the gateway evaluates its policies and steps adaptive limits.

@@ -3,7 +3,7 @@
 use super::placing::Brought;
 use crate::settings::{Algorithm, Balancing, Zones};
 use control::balance::{
-    Available, Balancer, InstanceId, LeastOutstanding, Method, Outcome, PeakEwma, Picker, RoundRobin,
+    Available, Balancer, InstanceId, LeastOutstanding, Method, Outcome, PeakEwma, Picker, Placed, RoundRobin,
     SlowStart, Weight, WeightedRoundRobin,
 };
 use stats::Rng;
@@ -31,7 +31,7 @@ enum Nodes {
     SlowWeighted(Vec<Available<WeightedRoundRobin>>),
     SlowLeast(Vec<Available<LeastOutstanding>>),
     SlowEwma(Vec<Available<PeakEwma>>),
-    /// As in the gateway, where clients and failures matter.
+    /// As in the gateway, where clients, failures or limits of instances matter.
     Managed(Vec<Picker>),
 }
 
@@ -59,8 +59,8 @@ impl Balancers {
             .filter(|span| !span.is_zero())
             .and_then(|span| SlowStart::new(span, Ratio::ZERO, 1.0).ok());
         let nodes = match (balancing.algorithm, slow_start.is_some()) {
-            (algorithm, _) if balancing.is_managed() => {
-                Nodes::Managed(vec![Picker::new(method(algorithm)); n])
+            (algorithm, _) if balancing.is_managed() || balancing.instance_limit.is_some() => {
+                Nodes::Managed(vec![picker(method(algorithm), balancing.panic_below); n])
             }
             (Algorithm::RoundRobin, false) => Nodes::RoundRobin(vec![RoundRobin::new(); n]),
             (Algorithm::WeightedRoundRobin, false) => Nodes::Weighted(vec![WeightedRoundRobin::new(); n]),
@@ -72,7 +72,9 @@ impl Balancers {
             }
             (Algorithm::LeastOutstanding, true) => Nodes::SlowLeast(vec![around(LeastOutstanding::new()); n]),
             (Algorithm::PeakEwma, true) => Nodes::SlowEwma(vec![around(PeakEwma::default()); n]),
-            (Algorithm::ConsistentHash { .. }, _) => Nodes::Managed(vec![Picker::new(Method::Hash); n]),
+            (Algorithm::ConsistentHash { .. }, _) => {
+                Nodes::Managed(vec![picker(Method::Hash, balancing.panic_below); n])
+            }
         };
         let zones = zones.are_separate().then(|| zones.names.len().min(usize::from(u16::MAX)) as u16);
         Balancers { nodes, slow_start, began: false, zones, panic_below: balancing.panic_below }
@@ -125,6 +127,51 @@ impl Balancers {
         }
     }
 
+    pub(super) fn set_healthy(&mut self, now: Timestamp, id: InstanceId, healthy: bool) {
+        if let Nodes::Managed(nodes) = &mut self.nodes {
+            nodes.iter_mut().for_each(|node| node.set_healthy(now, id, healthy));
+        }
+    }
+
+    /// Picks the instance for what a request brings, another one than the failed one. Counts nothing.
+    pub(super) fn pick(
+        &mut self,
+        node: u16,
+        now: Timestamp,
+        brought: Brought,
+        failed: Option<InstanceId>,
+        rng: &mut Rng,
+    ) -> Option<Placed> {
+        let Nodes::Managed(nodes) = &mut self.nodes else { return None };
+        let node = &mut nodes[node as usize];
+        let Brought { key, cookie } = brought;
+        match failed {
+            Some(failed) => node.place_elsewhere(now, key, &[failed], rng),
+            None => node.place(now, key, cookie, rng),
+        }
+    }
+
+    /// Takes a slot at the picked instance or at another one: see [`Picker::with_slot`].
+    pub(super) fn with_slot(
+        &self,
+        node: u16,
+        picked: InstanceId,
+        count: u32,
+        failed: Option<InstanceId>,
+        enter: impl FnMut(InstanceId) -> Option<()>,
+    ) -> Option<InstanceId> {
+        let Nodes::Managed(nodes) = &self.nodes else { return None };
+        let found = nodes[node as usize].with_slot(picked, count, failed.as_slice(), enter);
+        found.map(|(id, ())| id)
+    }
+
+    /// A request goes to an instance that was picked.
+    pub(super) fn sent(&mut self, node: u16, now: Timestamp, id: InstanceId) {
+        if let Nodes::Managed(nodes) = &mut self.nodes {
+            nodes[node as usize].sent(now, id);
+        }
+    }
+
     /// As [`send`](Self::send), for what a request brings, and to another instance than the failed one.
     pub(super) fn place(
         &mut self,
@@ -133,18 +180,11 @@ impl Balancers {
         brought: Brought,
         failed: Option<InstanceId>,
         rng: &mut Rng,
-    ) -> Option<u32> {
+    ) -> Option<Placed> {
         let now = Timestamp::from_nanos(now);
-        let Nodes::Managed(nodes) = &mut self.nodes else { return None };
-        let node = &mut nodes[node as usize];
-        let Brought { key, cookie } = brought;
-        let placed = match failed {
-            Some(failed) => node.place_elsewhere(now, key, &[failed], rng),
-            None => node.place(now, key, cookie, rng),
-        };
-        let picked = placed?.instance();
-        node.sent(now, picked);
-        Some(picked.0)
+        let placed = self.pick(node, now, brought, failed, rng)?;
+        self.sent(node, now, placed.instance());
+        Some(placed)
     }
 
     pub(super) fn remove(&mut self, id: u32) {
@@ -200,6 +240,13 @@ fn method(algorithm: Algorithm) -> Method {
         Algorithm::PeakEwma => Method::PeakEwma,
         Algorithm::ConsistentHash { .. } => Method::Hash,
     }
+}
+
+/// A picker whose first instances have their whole share at once.
+fn picker(method: Method, panic_below: Ratio) -> Picker {
+    let mut picker = Picker::new(method);
+    picker.configure(Timestamp::ZERO, None, panic_below);
+    picker
 }
 
 fn around<B: Balancer>(inner: B) -> Available<B> {

@@ -63,9 +63,15 @@ impl Requests {
         let host = &service.hosts[instance.host as usize];
         let weight = weight(service.algorithm, host.speed, host.cores);
         service.balancers.add(self.now, slot, weight, instance.zone);
-        service.placing.iter_mut().for_each(|placing| placing.added(slot));
+        if let Some(slots) = &mut service.slots {
+            slots.added(slot);
+        }
+        if let Some(placing) = &mut service.placing {
+            placing.added(self.now, slot, &mut service.balancers);
+        }
         instance.registered = true;
         self.open_nodes(instance_service);
+        self.serve_slots(instance_service);
     }
 
     /// With zones of their own, nodes without instances get no requests.
@@ -110,6 +116,7 @@ impl Requests {
         let state = &mut self.services[service as usize];
         state.balancers.remove(slot);
         state.placing.iter_mut().for_each(|placing| placing.removed(slot));
+        state.slots.iter_mut().for_each(|slots| slots.removed(slot));
         self.open_nodes(service);
         self.instances[slot as usize].state = State::Failed;
         self.lose_all(slot, true);
@@ -122,8 +129,16 @@ impl Requests {
     fn lose_all(&mut self, slot: u32, travelling: bool) {
         let mut places = Vec::new();
         for v in 0..self.visits.slots.len() as u32 {
-            let visit = &self.visits.slots[v as usize];
-            if visit.instance != slot || matches!(visit.at, At::Free | At::Gone | At::Backoff) {
+            let visit = &mut self.visits.slots[v as usize];
+            let elsewhere = matches!(visit.at, At::Free | At::Gone | At::Backoff | At::SlotQueue);
+            if visit.instance != slot || elsewhere {
+                continue;
+            }
+            if visit.at == At::Placed {
+                // It was not sent yet; its instance is picked again if that one is gone.
+                if travelling {
+                    visit.at = At::Backoff;
+                }
                 continue;
             }
             let (at, service, connection) = (visit.at, visit.service, visit.connection);

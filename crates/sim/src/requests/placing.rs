@@ -1,9 +1,10 @@
-//! What balancing knows of clients and of failures: keys that are hashed, cookies, ejection.
+//! What balancing knows of clients and of failures: keys that are hashed, cookies, ejection, checks.
 //!
 //! A client's cookie names an instance by its slot and the number of its launch: slots are used again, and a cookie for
 //! an instance that is gone names none. A client gets its cookie with a response.
 
 use super::balancers::Balancers;
+use super::health::Health;
 use super::keys::Keys;
 use crate::settings::{Algorithm, Balancing, KeyId};
 use control::balance::ejection::{Decision, Ejection};
@@ -17,6 +18,7 @@ pub(super) struct Placing {
     hashed: Option<KeyId>,
     affinity: Option<Affinity>,
     pub(super) ejection: Option<Ejection>,
+    health: Option<Health>,
     /// Ejections since the last window.
     pub(super) ejections: u64,
 }
@@ -62,8 +64,14 @@ impl Placing {
                 launches: Vec::new(),
             }),
             ejection: balancing.ejection.map(Ejection::new),
+            health: balancing.health.and_then(Health::new),
             ejections: 0,
         })
+    }
+
+    /// Whether it needs a periodic tick.
+    pub(super) fn ticks(&self) -> bool {
+        self.ejection.is_some() || self.health.is_some()
     }
 
     /// What a request of this identity brings.
@@ -75,7 +83,8 @@ impl Placing {
         }
     }
 
-    pub(super) fn added(&mut self, slot: u32) {
+    pub(super) fn added(&mut self, now: u64, slot: u32, balancers: &mut Balancers) {
+        let now = Timestamp::from_nanos(now);
         if let Some(Affinity { launches, .. }) = &mut self.affinity {
             let place = slot as usize;
             launches.resize(launches.len().max(place + 1), 0);
@@ -84,11 +93,18 @@ impl Placing {
         if let Some(ejection) = &mut self.ejection {
             ejection.added(InstanceId(slot));
         }
+        if let Some(health) = &mut self.health {
+            let healthy = health.added(now, slot);
+            balancers.set_healthy(now, InstanceId(slot), healthy);
+        }
     }
 
     pub(super) fn removed(&mut self, slot: u32) {
         if let Some(ejection) = &mut self.ejection {
             ejection.removed(InstanceId(slot));
+        }
+        if let Some(health) = &mut self.health {
+            health.removed(slot);
         }
     }
 
@@ -106,8 +122,12 @@ impl Placing {
         self.ejections += decision.map_or(0, |decision| eject(now, decision, balancers));
     }
 
-    /// Compares the instances, and makes the changes of balancers that are due.
-    pub(super) fn tick(&mut self, now: Timestamp, balancers: &mut Balancers) {
+    /// Checks and compares the instances, and makes the changes of balancers that are due. `responds` is whether the
+    /// instance of a slot responds to checks.
+    pub(super) fn tick(&mut self, now: Timestamp, balancers: &mut Balancers, responds: impl Fn(u32) -> bool) {
+        if let Some(health) = &mut self.health {
+            health.tick(now, responds, |id, healthy| balancers.set_healthy(now, id, healthy));
+        }
         let mut ejections = 0;
         if let Some(ejection) = &mut self.ejection {
             ejection.check(now, |decision| ejections += eject(now, decision, balancers));

@@ -20,7 +20,7 @@ pub(super) enum Ended {
     Answered,
     Error,
     Refused,
-    /// Refused because its instance is at its bound.
+    /// Refused because the instances are at their limit.
     Full,
     TimedOut,
     Failed,
@@ -78,22 +78,37 @@ impl Requests {
         let now = self.now;
         let visit = &mut self.visits.slots[v as usize];
         let service = &mut self.services[visit.service as usize];
-        visit.sent = now;
         if let (0, Some(retries)) = (visit.attempt, &mut service.retries) {
             retries.budget.request(Timestamp::from_nanos(now));
         }
         visit.op = service.endpoints[visit.endpoint as usize];
         visit.node = service.open[visit.rng.below(service.open.len())];
-        let (node, number, failed) = (visit.node, visit.service, visit.instance);
+        let (node, failed) = (visit.node, visit.instance);
+        if service.slots.is_some() {
+            return self.send_to_slot(v);
+        }
         let picked = match (&service.placing, visit.attempt) {
             (None, 0) => service.balancers.send(node, now, &mut self.balance),
             (None, _) => service.balancers.send_again(node, now, failed, &mut self.balance),
             (Some(placing), attempt) => {
                 let brought = placing.brought(&self.keys, visit.identity);
                 let failed = (attempt > 0 && failed != NONE).then_some(InstanceId(failed));
-                service.balancers.place(node, now, brought, failed, &mut self.balance)
+                let picked = service.balancers.place(node, now, brought, failed, &mut self.balance);
+                visit.keeps_cookie = picked.is_some_and(|picked| !picked.sets_cookie());
+                picked.map(|picked| picked.instance().0)
             }
         };
+        self.set_off(v, picked);
+    }
+
+    /// A request sets off to the instance that was picked for it.
+    #[inline]
+    pub(super) fn set_off(&mut self, v: u32, picked: Option<u32>) {
+        let now = self.now;
+        let visit = &mut self.visits.slots[v as usize];
+        let (node, number) = (visit.node, visit.service);
+        let service = &mut self.services[number as usize];
+        visit.sent = now;
         visit.instance = picked.unwrap_or(NONE);
         if let Some(timeout) = service.timeout {
             service.patience.push(&mut self.visits.slots, v);
@@ -107,9 +122,6 @@ impl Requests {
         };
         let instance = &mut self.instances[picked as usize];
         instance.in_flight += 1;
-        if instance.in_flight > service.instance_limit {
-            return self.refuse(v, Ended::Full);
-        }
         let pool = instance.pools + u32::from(node);
         let travel = service.travel;
         self.connect(v, number, pool);
@@ -176,13 +188,20 @@ impl Requests {
             service.balancers.answered(visit.node, now, visit.instance, outcome);
             if let Some(placing) = &mut service.placing {
                 placing.ended(now, visit.instance, outcome, &mut service.balancers);
-                if ended.status().is_some() {
+                if ended.status().is_some() && !visit.keeps_cookie {
                     placing.responded(&self.keys, visit.identity, visit.instance);
                 }
             }
         }
+        let slotted = visit.instance != NONE && service.slots.is_some();
+        if let (true, Some(slots)) = (slotted, &mut service.slots) {
+            slots.left(visit.instance, took(now - visit.sent));
+        }
         if service.timeout.is_some() {
             service.patience.remove(&mut self.visits.slots, v);
+        }
+        if slotted {
+            self.serve_slots(number);
         }
         if matches!(ended, Ended::TimedOut | Ended::Failed) && self.try_again(v) {
             return;

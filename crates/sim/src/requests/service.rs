@@ -7,6 +7,7 @@ use super::list::List;
 use super::nanos;
 use super::placing::Placing;
 use super::program::Program;
+use super::slots::Slots;
 use crate::plant::Window;
 use crate::settings::{Accept, Algorithm, Connections, Host, Retries, Reuse, Service, Start, System};
 use control::balance::RetryBudget;
@@ -44,7 +45,7 @@ pub(super) struct ServiceState {
     pub(super) travel: u64,
     pub(super) timeout: Option<u64>,
     pub(super) retries: Option<Budget>,
-    pub(super) instance_limit: u32,
+    pub(super) slots: Option<Slots>,
 
     pub(super) admission: Option<AdmissionControl>,
     pub(super) balancers: Balancers,
@@ -154,8 +155,8 @@ impl ServiceState {
             travel: nanos(balancing.network).saturating_add(delay),
             timeout: balancing.timeout.map(nanos),
             retries: balancing.retries.as_ref().and_then(budget),
-            instance_limit: balancing.instance_limit.unwrap_or(u32::MAX),
-            admission: AdmissionControl::new(&service.admission),
+            slots: Slots::new(balancing),
+            admission: AdmissionControl::new(&service.admission, &service.endpoints),
             balancers: Balancers::new(balancing, &service.zones),
             placing: Placing::new(balancing),
             patience: List::default(),

@@ -40,6 +40,8 @@ pub(super) struct Visit {
     pub(super) abandoned: bool,
     /// A called service has failed.
     pub(super) call_failed: bool,
+    /// Its response sets no cookie: its client has one already, or affinity does not matter.
+    pub(super) keeps_cookie: bool,
     queue: u32,
     patience: [u32; 2],
 }
@@ -57,6 +59,10 @@ pub(super) enum At {
     Turn,
     /// Waits for a slot of a concurrency limit.
     Line,
+    /// Waits for a slot at an instance.
+    SlotQueue,
+    /// Has a slot at its instance: it is sent at once.
+    Placed,
     /// On the network.
     Travelling,
     /// Waits for a front worker, or is with one.
@@ -163,6 +169,7 @@ impl Visit {
             from,
             abandoned: false,
             call_failed: false,
+            keeps_cookie: false,
             queue: NONE,
             patience: [NONE; 2],
         }

@@ -11,14 +11,17 @@ use control::service_level::{ServiceLevel, ServiceLevelSettings};
 use control::{ClassId, SettingsError};
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The limits of a service; one stage for all its balancer nodes, as a single gateway.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Admission {
     /// The limits that always apply.
     pub always: Limits,
-    /// The priority class of each request.
+    /// The priority class of each request whose endpoint has none.
     pub priority: RequestPriority,
+    /// When the client of each request leaves.
+    pub deadline: Option<RequestDeadline>,
     /// The limits that apply while a service level class does not conform.
     pub policy: Option<Gated>,
 }
@@ -49,6 +52,15 @@ pub enum RequestPriority {
         /// The class of requests without a value.
         otherwise: Priority,
     },
+}
+
+/// How long clients wait, as their requests say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestDeadline {
+    /// The key that says it.
+    pub key: KeyId,
+    /// The time from the arrival that each value says; none for one that says nothing.
+    pub values: Arc<[Option<Duration>]>,
 }
 
 /// A bound on the rate of requests.
@@ -138,6 +150,9 @@ impl Check<'_> {
     pub(super) fn admission(&mut self, at: &str, admission: &Admission) {
         if let RequestPriority::ByKey { key, .. } = admission.priority {
             self.key(format!("{at}.priority"), key);
+        }
+        if let Some(deadline) = &admission.deadline {
+            self.key(format!("{at}.deadline"), deadline.key);
         }
         self.limits(&format!("{at}.always"), &admission.always);
         if let Some(gated) = &admission.policy {

@@ -2,7 +2,10 @@
 
 mod cloud;
 
-use super::{Accept, Algorithm, Connections, Distribution, Endpoint, Host, Service, Step, System, Traffic};
+use super::{
+    Accept, Algorithm, Connections, Distribution, Endpoint, Host, RequestPriority, Service, Step, System,
+    Traffic,
+};
 use std::fmt;
 
 /// A setting that cannot be simulated.
@@ -136,12 +139,20 @@ impl Check<'_> {
         };
         hashed.into_iter().for_each(|key| self.key(format!("{at}.balancing.hash"), key));
         balancing.affinity.into_iter().for_each(|key| self.key(format!("{at}.balancing.affinity"), key));
+        if let Some(health) = balancing.health {
+            let at = format!("{at}.balancing.health");
+            self.that(!health.interval.is_zero(), format!("{at}.interval"), "0s", "above 0s");
+            self.at_least_one(format!("{at}.healthy_after"), health.healthy_after);
+            self.at_least_one(format!("{at}.unhealthy_after"), health.unhealthy_after);
+        }
         if let Some(retries) = balancing.retries {
             self.share(format!("{at}.balancing.retries.budget"), retries.budget);
         }
         if let Some(limit) = balancing.instance_limit {
             self.at_least_one(format!("{at}.balancing.instance_limit"), limit);
         }
+        let queued = balancing.queue.is_none() || balancing.instance_limit.is_some();
+        self.that(queued, format!("{at}.balancing.queue"), "a queue", "none without `instance_limit`");
         if let Connections::Kept { idle_timeout, .. } = balancing.connections {
             let place = format!("{at}.balancing.connections.idle_timeout");
             self.that(
@@ -157,6 +168,9 @@ impl Check<'_> {
         let share = endpoint.share;
         self.that(share >= 0.0 && share.is_finite(), format!("{at}.share"), share, "at least 0");
         self.share(format!("{at}.errors"), endpoint.errors);
+        if let RequestPriority::ByKey { key, .. } = endpoint.priority {
+            self.key(format!("{at}.priority"), key);
+        }
         for (place, step) in endpoint.steps.iter().enumerate() {
             let at = format!("{at}.steps[{place}]");
             match step {

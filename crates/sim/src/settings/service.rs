@@ -1,8 +1,10 @@
 //! Services: the steps of a request, and balancing.
 
 use super::{
-    Admission, Deployment, Distribution, Failure, Host, KeyId, Price, Scaling, Server, Start, Zones,
+    Admission, Deployment, Distribution, Failure, Host, KeyId, Price, RequestPriority, Scaling, Server,
+    Start, Zones,
 };
+use control::admission::WaitingSettings;
 use control::balance::ejection;
 use std::time::Duration;
 use units::{InstanceCount, Ratio};
@@ -79,12 +81,15 @@ pub struct Endpoint {
     pub steps: Vec<Step>,
     /// Share of requests that end with a server error, 0 to 1.
     pub errors: f64,
+    /// The priority class of its requests at the limits before the balancer, as on a route of its own;
+    /// [`None`](RequestPriority::None): that of the service.
+    pub priority: RequestPriority,
 }
 
 impl Endpoint {
     /// The only kind of request: with these steps, without errors.
     pub fn new(name: impl Into<String>, steps: Vec<Step>) -> Self {
-        Endpoint { name: name.into(), share: 1.0, steps, errors: 0.0 }
+        Endpoint { name: name.into(), share: 1.0, steps, errors: 0.0, priority: RequestPriority::None }
     }
 }
 
@@ -145,7 +150,9 @@ pub struct Balancing {
     pub affinity: Option<KeyId>,
     /// When an instance that fails requests gets none for some time.
     pub ejection: Option<ejection::Settings>,
-    /// With affinity, ejection or a hash: all instances are used if less than this share of them is usable.
+    /// Active checks of the instances.
+    pub health: Option<HealthChecks>,
+    /// With affinity, ejection, checks or a hash: all instances are used if less than this share of them is usable.
     pub panic_below: Ratio,
     /// Balancer nodes, each with its own pointer, counts and connections, at least 1. Each request goes to a random
     /// node.
@@ -158,8 +165,11 @@ pub struct Balancing {
     /// Attempts after a failure (a connection that broke, or no instance at all) or a time-out; refusals and error
     /// responses are not retried.
     pub retries: Option<Retries>,
-    /// Maximum requests in flight at one instance, over all nodes; a request for an instance at this limit is refused.
+    /// Maximum requests in flight at one instance, over all nodes, until they have ended for their clients. A request for
+    /// an instance at this limit goes to another one. If all are full, it waits in the queue, or is refused without one.
     pub instance_limit: Option<u32>,
+    /// With an `instance_limit`: the queue of the requests that wait for a slot at an instance.
+    pub queue: Option<SlotQueue>,
     /// How long a new instance gets less than its share, which rises linearly. Instances that serve from the beginning
     /// are not new.
     pub slow_start: Option<Duration>,
@@ -174,6 +184,7 @@ impl Default for Balancing {
             algorithm: Algorithm::RoundRobin,
             affinity: None,
             ejection: None,
+            health: None,
             panic_below: Ratio::ZERO,
             nodes: 1,
             connections: Connections::PerCall {
@@ -184,18 +195,42 @@ impl Default for Balancing {
             timeout: None,
             retries: None,
             instance_limit: None,
+            queue: None,
             slow_start: None,
             network: Duration::ZERO,
         }
     }
 }
 
+/// The queue of the requests that wait for a slot at an instance of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotQueue {
+    /// Its capacity, and how long a request waits.
+    pub settings: WaitingSettings,
+    /// The number of priority classes, at least 1: higher classes are first.
+    pub classes: u8,
+}
+
 impl Balancing {
     /// Whether it is more than an algorithm: it depends on clients or failures.
     pub fn is_managed(&self) -> bool {
         let hashes = matches!(self.algorithm, Algorithm::ConsistentHash { .. });
-        hashes || self.affinity.is_some() || self.ejection.is_some()
+        hashes || self.affinity.is_some() || self.ejection.is_some() || self.health.is_some()
     }
+}
+
+/// Active checks of the instances of a service, as a gateway's. A check costs its instance nothing. An instance that
+/// serves or drains responds at once; one that has failed does not respond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HealthChecks {
+    /// From one check of an instance to the next; above zero.
+    pub interval: Duration,
+    /// A check without a response has failed after this time.
+    pub timeout: Duration,
+    /// Passed checks in a row after which an instance is used; at least 1.
+    pub healthy_after: u32,
+    /// Failed checks in a row after which it is not used any more; at least 1.
+    pub unhealthy_after: u32,
 }
 
 /// The balancing algorithm; all are implemented in `control`.

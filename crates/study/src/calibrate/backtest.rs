@@ -34,6 +34,8 @@ pub struct Compared {
     pub what: What,
     /// The rate of the trial, in requests a second.
     pub rate: f64,
+    /// Its load.
+    pub load: Load,
     /// What the model predicts, with an interval of 90 %.
     pub predicted: Figure,
     /// What was measured.
@@ -121,6 +123,7 @@ fn compare(
     }
     let long = figures(&fitted.model, load, effort.long, RUNS + 1);
     let quantile = |at: Quantile| trial.times.quantile(at).map(|value| 1e3 * value.at.as_secs_f64());
+    let quantile = |at: Quantile| quantile(at).filter(|_| !trial.at_limit);
     let measured = [
         (What::Throughput, trial.throughput().map(|figure| figure.value)),
         (What::P50, quantile(Quantile::P50)),
@@ -138,7 +141,7 @@ fn compare(
         let (below, above) =
             ((value - end(0.05)).max(0.0).hypot(floor), (end(0.95) - value).max(0.0).hypot(floor));
         let predicted = Figure { value, low: value - below, high: value + above };
-        Some(Compared { what, rate: trial.rate, predicted, measured: measured? })
+        Some(Compared { what, rate: trial.rate, load, predicted, measured: measured? })
     });
     Ok(compared.collect())
 }
@@ -157,7 +160,7 @@ fn drawn(fitted: &Fitted, rng: &mut Rng) -> Model {
     };
     let cpu = fitted.cpu.map_or(1.0, &mut factor);
     let wait = factor(fitted.wait);
-    Model { cpu: fitted.model.cpu.scaled(cpu), wait: fitted.model.wait.scaled(wait), ..fitted.model.clone() }
+    fitted.model.scaled(cpu, wait)
 }
 
 /// Simulations of a trial.

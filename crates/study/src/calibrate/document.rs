@@ -4,7 +4,7 @@ use super::backtest::{Compared, What};
 use super::figure::Figure;
 use super::fit::{Bound, Fitted};
 use super::measure::{Measured, Trial};
-use super::{Known, Level, Lock, StartUp};
+use super::{Known, Level, Load, Lock, PartSource, PartTime, Single, StartUp};
 use documents::calibrate::{self as said, Calibration, Verdict};
 use host::ApplicationServer;
 
@@ -27,8 +27,19 @@ pub struct Asked<'a> {
     pub given: Given,
     /// What starts of the service showed; none: it was running.
     pub start: Option<StartUp>,
+    /// Where the requests come from, if there are several.
+    pub mix: Option<MixSource>,
     /// What was not measured although it matters, in sentences.
     pub missing: Vec<String>,
+}
+
+/// Where a mix of requests comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MixSource {
+    /// A scenario file.
+    Scenario,
+    /// A log, with the endpoints that are too rare for the mix, and their shares of its requests.
+    Log(Vec<(String, f64)>),
 }
 
 /// Where the measurement comes from.
@@ -96,6 +107,8 @@ pub fn document(
         knee_users: fitted.knee,
         assumptions: assumptions(asked, fitted),
         levels: measured.levels.iter().map(level).collect(),
+        endpoints: endpoints(measured, fitted, no_cpu(asked)),
+        parts: fitted.parts.iter().map(part).collect(),
         backtest: backtest.iter().map(compared).collect(),
         worst: worst(measured, backtest).map(compared),
         unknown: unknown(&figures),
@@ -119,7 +132,8 @@ fn worst<'a>(measured: &Measured, backtest: &'a [Compared]) -> Option<&'a Compar
 
 /// How far this prediction may be off; none: it is not judged.
 fn bound(measured: &Measured, compared: &Compared) -> Option<f64> {
-    let highest = measured.trials.iter().map(|trial| trial.rate).fold(0.0, f64::max);
+    let below = measured.trials.iter().filter(|trial| !trial.at_limit);
+    let highest = below.map(|trial| trial.rate).fold(0.0, f64::max);
     match compared.what {
         What::P95 if compared.rate == highest => Some(P95_OFF),
         What::Throughput => Some(THROUGHPUT_OFF),
@@ -127,18 +141,55 @@ fn bound(measured: &Measured, compared: &Compared) -> Option<f64> {
     }
 }
 
-fn figures(asked: &Asked<'_>, measured: &Measured, fitted: &Fitted) -> Vec<said::Figure> {
-    let (known, no_cpu) = (asked.known, asked.origin.no_cpu());
-    let scaled = |figure: Figure, by: f64| Figure {
-        value: by * figure.value,
-        low: by * figure.low,
-        high: by * figure.high,
+fn no_cpu(asked: &Asked<'_>) -> &'static str {
+    asked.origin.no_cpu()
+}
+
+fn millis(figure: Figure) -> Figure {
+    Figure { value: 1e3 * figure.value, low: 1e3 * figure.low, high: 1e3 * figure.high }
+}
+
+/// The endpoints as they were measured, the rare ones without figures.
+fn endpoints(measured: &Measured, fitted: &Fitted, no_cpu: &str) -> Vec<said::Endpoint> {
+    let one = |single: &Single| {
+        let cost = fitted.costs.iter().find(|cost| cost.name == single.name);
+        let figure = |name, value: Option<Figure>, source, missing: &str| {
+            of(name, value.map(millis), "ms", source, if cost.is_some() { missing } else { RARE })
+        };
+        said::Endpoint {
+            name: single.name.clone(),
+            share: single.share,
+            alone: figure(
+                "response time alone",
+                cost.map(|cost| cost.alone),
+                "one user for this endpoint",
+                RARE,
+            ),
+            cpu: figure("processor time", cost.and_then(|cost| cost.cpu), PROCESSES, no_cpu),
+            wait: figure("wait", cost.map(|cost| cost.wait), wait_source(fitted), RARE),
+        }
     };
-    let millis = |figure: Figure| scaled(figure, 1e3);
+    measured.singles.iter().map(one).collect()
+}
+
+fn part(part: &PartTime) -> said::Part {
+    let source = match &part.source {
+        PartSource::ServerTiming { reported, sampled } => {
+            format!("Server-Timing of {reported} of {sampled} responses")
+        }
+        PartSource::Metric(metric) => format!("metric {metric}"),
+    };
+    let figure = |value| of("part", Some(millis(value)), "ms", &source, TOO_WIDE);
+    said::Part { name: part.name.clone(), alone: figure(part.alone), full: part.full.map(figure) }
+}
+
+fn figures(asked: &Asked<'_>, measured: &Measured, fitted: &Fitted) -> Vec<said::Figure> {
+    let (known, no_cpu) = (asked.known, no_cpu(asked));
     let alone = match asked.origin {
         Origin::Runs => "the run with the least load",
         Origin::Processes | Origin::Elsewhere => "one user",
     };
+    let is_alone = known.alone_at_most.is_none();
     let mut figures = vec![
         of(
             "processor time",
@@ -147,8 +198,8 @@ fn figures(asked: &Asked<'_>, measured: &Measured, fitted: &Fitted) -> Vec<said:
             "accounting of the service's processes at the best throughput",
             no_cpu,
         ),
-        of("wait", Some(millis(fitted.wait)), "ms", wait_source(fitted), TOO_WIDE),
-        of("response time alone", Some(millis(fitted.alone)), "ms", alone, TOO_WIDE),
+        of("wait", is_alone.then(|| millis(fitted.wait)), "ms", wait_source(fitted), NOT_ALONE),
+        of("response time alone", is_alone.then(|| millis(fitted.alone)), "ms", alone, NOT_ALONE),
         of(
             "best throughput",
             Some(fitted.best).filter(|_| !known.below_limit),
@@ -263,15 +314,26 @@ fn limited_by(known: &Known, fitted: &Fitted) -> String {
             known.processes.unwrap_or(1)
         ),
         Bound::Threads => "threads: all are occupied, processors are idle".to_owned(),
-        Bound::Pool(places) => {
-            format!("a shared pool of {:.0} places: threads and processors are idle", places.value)
-        }
+        Bound::Pool(places) => match &fitted.pooled {
+            None => format!("a shared pool of {:.0} places: threads and processors are idle", places.value),
+            Some(part) => format!(
+                "a shared pool of {:.0} places for `{part}` ({}): threads and processors are idle",
+                places.value,
+                source(part, fitted)
+            ),
+        },
         Bound::Places(places) => format!(
             "{:.0} requests at once, by threads or by a pool: --processes and --threads would tell which",
             places.value
         ),
+        Bound::NotReached if known.alone_at_most.is_some() => format!("unknown: {NOT_ALONE}"),
         Bound::NotReached => "nothing that was measured: throughput still grew with the users".to_owned(),
     }
+}
+
+/// What shows the part with this name.
+fn source<'a>(name: &str, fitted: &'a Fitted) -> &'a str {
+    fitted.parts.iter().find(|part| part.name == name).map_or("", |part| part.source.name())
 }
 
 fn reasons(
@@ -290,18 +352,32 @@ fn reasons(
     for compared in backtest {
         let Some(bound) = bound(measured, compared) else { continue };
         if compared.off().is_nan() || compared.off().abs() > bound {
+            let load = match compared.load {
+                Load::Users(users) => format!("with {users} users"),
+                Load::Rate(_) | Load::Even(_) => format!("at {:.1} requests a second", compared.rate),
+            };
             reasons.push(format!(
-                "{} at {:.1} requests a second is {:+.0} % off, more than {:.0} %",
+                "{} {load} is {:+.0} % off, more than {:.0} %",
                 name(compared.what),
-                compared.rate,
                 100.0 * compared.off(),
                 100.0 * bound
             ));
         }
     }
+    for trial in measured.trials.iter().filter(|trial| !trial.at_limit) {
+        let (arrived, served) = (trial.arrived(), trial.throughput().map_or(0.0, |figure| figure.value));
+        if served < KEPT_UP * arrived {
+            reasons.push(format!(
+                "{served:.1} of {arrived:.1} requests a second got a response in their trial, although {} users got {:.1}: with \
+                 more connections than threads, a connection may wait for a thread that waits on another one; \
+                 --no-keep-alive measures without kept connections",
+                fitted.knee, fitted.best.value
+            ));
+        }
+    }
     let predicted =
         |trial: &Trial| backtest.iter().any(|one| one.rate == trial.rate && one.what == What::P95);
-    for trial in measured.trials.iter().filter(|trial| !predicted(trial)) {
+    for trial in measured.trials.iter().filter(|trial| !trial.at_limit && !predicted(trial)) {
         reasons.push(format!(
             "no prediction of p95 at {:.1} requests a second: the backtest was ended, or the model has no response",
             trial.rate
@@ -310,7 +386,7 @@ fn reasons(
     if backtest.is_empty() {
         reasons.push("no trial to compare the model with".to_owned());
     }
-    if fitted.bound == Bound::NotReached && !asked.known.below_limit {
+    if fitted.bound == Bound::NotReached && !asked.known.below_limit && asked.known.alone_at_most.is_none() {
         reasons.push("the limit was not reached; raise --users-max".to_owned());
     }
     if fitted.is_between(asked.known) {
@@ -355,22 +431,61 @@ fn assumptions(asked: &Asked<'_>, fitted: &Fitted) -> Vec<String> {
         )),
         Some(Lock::Held) => all.push("one request of a process runs at a time (event loop)".to_owned()),
         None if asked.known.cores.is_some_and(|cores| cores <= 1.0) => {
-            all.push("no global lock: with one core it makes no difference; --lock gives it".to_owned());
+            all.push(ONE_CORE.to_owned());
         }
         None if fitted.bound == Bound::Processes => all.push(
             "a process keeps at most one core busy; whether a thread gives the lock up is not shown: --lock gives it".to_owned(),
         ),
         None => all.push("no global lock; --lock gives one".to_owned()),
     }
-    if matches!(fitted.bound, Bound::Pool(_)) {
-        all.push("a request holds its place of the pool during the whole wait".to_owned());
+    if asked.known.stays_on_connection {
+        all.push(
+            "a thread stays on a kept connection for 200 ms after a response, and serves no other".to_owned(),
+        );
     }
+    if matches!(fitted.bound, Bound::Pool(_)) {
+        all.push(match &fitted.pooled {
+            None => "a request holds its place of the pool during the whole wait".to_owned(),
+            Some(part) => {
+                format!("a request holds its place of the pool during `{part}`, after the rest of the wait")
+            }
+        });
+    }
+    if fitted.costs.len() > 1 {
+        all.push("the costs of the endpoints keep their proportions under load".to_owned());
+    }
+    all.extend(mix_assumptions(asked.mix.as_ref()));
     if fitted.cpu.is_none() {
         all.push(
             "processor time is part of the wait, so policies on processor use cannot be simulated".to_owned(),
         );
     }
     all
+}
+
+/// What the source of a mix leaves out.
+fn mix_assumptions(mix: Option<&MixSource>) -> Option<String> {
+    match mix? {
+        MixSource::Scenario => Some(
+            "requests arrive independently of each other; those of a user of the scenario follow each other, without think \
+             times"
+                .to_owned(),
+        ),
+        MixSource::Log(rare) => {
+            let ([(name, share), more @ ..], sum) = (rare.as_slice(), rare.iter().map(|one| one.1).sum::<f64>()) else {
+                return None;
+            };
+            let named = format!("{name} ({:.2} %)", 100.0 * share);
+            let whole = 100.0 * sum;
+            Some(match more.len() {
+                0 => format!("an endpoint that is too rare to be measured is left out: {named}"),
+                more => format!(
+                    "endpoints that are too rare to be measured are left out: {named} and {more} more, together {whole:.1} % \
+                     of the requests"
+                ),
+            })
+        }
+    }
 }
 
 fn level(level: &Level) -> said::Level {
@@ -384,6 +499,10 @@ fn compared(compared: &Compared) -> said::Compared {
     said::Compared {
         what: name(compared.what),
         rate_per_second: compared.rate,
+        users: match compared.load {
+            Load::Users(users) => Some(users),
+            Load::Rate(_) | Load::Even(_) => None,
+        },
         predicted: compared.predicted.value,
         measured: compared.measured,
         low: compared.predicted.low,
@@ -412,10 +531,21 @@ const NAMES: [(&[&str], &str); 6] = [
     (&["processes", "threads a process"], "server"),
     (&[START, "processor time of start-up"], "start"),
 ];
+/// Why an endpoint has no figures.
+const RARE: &str = "too rare to be measured";
+/// Where processor time comes from.
+const PROCESSES: &str = "accounting of the service's processes, one user for this endpoint";
+/// Why nothing is known of a request alone.
+const NOT_ALONE: &str = "no run of one user, so nothing shows it";
+/// Why a lock is not known with one core.
+const ONE_CORE: &str = "no global lock: with one core, a lock cannot be told from the core; --lock sets it, which matters for \
+                        a model with more cores";
 /// A prediction of p95 at the highest trial further off makes the model suspect.
 const P95_OFF: f64 = 0.25;
 /// Likewise for throughput, at any trial.
 const THROUGHPUT_OFF: f64 = 0.10;
+/// A trial with a smaller share of its arrivals served was overloaded.
+const KEPT_UP: f64 = 0.95;
 /// A wait, or a processor time, below this share of the response time does not matter.
 const NEGLIGIBLE: f64 = 0.1;
 /// A machine that is busier has no time left.

@@ -1,9 +1,13 @@
 //! From measured levels to a model.
 
+use super::endpoints::{Cost, Single, costs, kinds};
 use super::figure::Figure;
+use super::heads::{PartTime, parts, pooled, together};
+use super::measure::Measured;
+use super::metered::{self, Metered};
 use super::model::{Load, Model, Pool, predict};
 use super::{Known, Level, Lock};
-use ::measure::Histogram;
+use ::measure::{Heads, Histogram};
 use sim::settings::{Accept, Distribution, Server};
 use std::time::Duration;
 use units::Quantile;
@@ -25,6 +29,12 @@ pub struct Fitted {
     pub busy: Option<Figure>,
     /// What limits the throughput.
     pub bound: Bound,
+    /// What a request to each endpoint takes; empty if there is one.
+    pub costs: Vec<Cost>,
+    /// The parts of a request that the service reports.
+    pub parts: Vec<PartTime>,
+    /// The part of these during which a request holds a place of the pool; none: during the whole wait.
+    pub pooled: Option<String>,
     /// The model.
     pub model: Model,
 }
@@ -89,31 +99,83 @@ pub enum NoFit {
 /// # Errors
 /// See [`NoFit`].
 pub fn fit(levels: &[Level], known: &Known) -> Result<Fitted, NoFit> {
-    let alone = levels.iter().find(|level| level.users == 1).ok_or(NoFit::NobodyAlone)?;
-    let rates = levels.iter().map(Level::throughput).collect::<Result<Vec<_>, _>>()?;
-    let highest = rates.iter().map(|rate| rate.value).fold(0.0, f64::max);
-    let near: Vec<usize> = (0..levels.len()).filter(|&at| rates[at].value >= NEAR * highest).collect();
-    // The longest of the levels with about the best throughput: the highest one is so by chance.
-    let longest =
-        near.iter().copied().max_by(|&one, &other| levels[one].seconds().total_cmp(&levels[other].seconds()));
-    let place = longest.ok_or(NoFit::NobodyAlone)?;
-    let (full, best) = (&levels[place], rates[place]);
-    let users = || near.iter().map(|&at| levels[at].users);
-    let knee = users().min().unwrap_or(full.users);
-    let alone_s = alone.mean_time()?;
-    let cpu_alone = alone.cpu(known.idle_cores);
-    let cpu = full.cpu(known.idle_cores);
-    let wait = cpu_alone.map_or(alone_s, |cpu| alone_s.minus(&cpu));
-    let busy = cpu.map(|cpu| Figure::new(best.value * cpu.value, best.value * cpu.half_width()));
-    let model = unbounded(alone, cpu.map_or(0.0, |cpu| cpu.value.max(0.0)), wait.value.max(0.0), known);
-    let mut fitted = Fitted { cpu, alone: alone_s, wait, best, knee, busy, bound: Bound::NotReached, model };
-    let most_users = levels.iter().map(|level| level.users).max().unwrap_or(full.users);
-    // With as many users as there are places, a limit cannot be seen.
-    let bound_users = users().max().unwrap_or(full.users);
-    if !known.below_limit {
-        fitted.find_bound(bound_users, most_users, known)?;
+    Shown { levels, singles: &[], heads: &[], metered: &[] }.fit(known)
+}
+
+/// The model of a service from all that was measured of it, except the trials.
+///
+/// # Errors
+/// See [`NoFit`].
+pub fn fit_measured(measured: &Measured, known: &Known) -> Result<Fitted, NoFit> {
+    let Measured { levels, singles, heads, metered, .. } = measured;
+    Shown { levels, singles, heads, metered }.fit(known)
+}
+
+/// What a model is fitted to.
+struct Shown<'a> {
+    levels: &'a [Level],
+    singles: &'a [Single],
+    heads: &'a [(u32, Heads)],
+    metered: &'a [(u32, Vec<Metered>)],
+}
+
+impl Shown<'_> {
+    fn fit(&self, known: &Known) -> Result<Fitted, NoFit> {
+        let mut fitted = self.unlimited(known)?;
+        let Shown { levels, .. } = self;
+        let near: Vec<u32> = levels
+            .iter()
+            .filter(|level| level.throughput().is_ok_and(|rate| rate.value >= NEAR * fitted.best.value))
+            .map(|level| level.users)
+            .collect();
+        let most_users = levels.iter().map(|level| level.users).max().unwrap_or(1);
+        // With as many users as there are places, a limit cannot be seen.
+        let users = near.into_iter().max().unwrap_or(most_users);
+        if !known.below_limit && known.alone_at_most.is_none() {
+            fitted.find_bound(users, most_users, known)?;
+        }
+        Ok(fitted)
     }
-    Ok(fitted)
+
+    /// The figures, and the model without what limits it.
+    fn unlimited(&self, known: &Known) -> Result<Fitted, NoFit> {
+        let levels = self.levels;
+        let alone = levels.iter().find(|level| level.users == 1);
+        let rates = levels.iter().map(Level::throughput).collect::<Result<Vec<_>, _>>()?;
+        let highest = rates.iter().map(|rate| rate.value).fold(0.0, f64::max);
+        // The longest of the levels that may have the best throughput: the highest one is so by chance.
+        let may_be = |rate: &Figure| rate.value >= CLOSE * highest && rate.high >= NEAR * highest;
+        let near = (0..levels.len()).filter(|&at| may_be(&rates[at]));
+        let longest = near.max_by(|&one, &other| levels[one].seconds().total_cmp(&levels[other].seconds()));
+        let place = longest.ok_or(NoFit::NobodyAlone)?;
+        let (full, best) = (&levels[place], rates[place]);
+        let nearly = (0..levels.len()).filter(|&at| rates[at].value >= NEAR * best.value);
+        let knee = nearly.map(|at| levels[at].users).min().unwrap_or(full.users);
+        let alone_s = match (alone, known.alone_at_most) {
+            (Some(level), _) => level.mean_time()?,
+            (None, Some(most)) => Figure { value: most, low: 0.0, high: most },
+            (None, None) => return Err(NoFit::NobodyAlone),
+        };
+        let cpu = full.cpu(known.idle_cores);
+        let cpu_alone = alone.and_then(|alone| alone.cpu(known.idle_cores));
+        let wait = cpu_alone.map_or(alone_s, |cpu| alone_s.minus(&cpu));
+        let busy = cpu.map(|cpu| Figure::new(best.value * cpu.value, best.value * cpu.half_width()));
+        let (cpu_s, wait_s) = (cpu.map_or(0.0, |cpu| cpu.value.max(0.0)), wait.value.max(0.0));
+        let mut model = unbounded(alone, cpu_s, wait_s, known);
+        let costs = costs(self.singles, known);
+        model.kinds = kinds(self.singles, &costs, cpu_s, wait_s, known);
+        let heads = |users| last_of(self.heads, users);
+        let reported = heads(1).map_or_else(Vec::new, |alone| parts(alone, heads(full.users)));
+        let metered = |users| last_of(self.metered, users).map_or(&[][..], Vec::as_slice);
+        let parts = together(reported, metered::parts(metered(1), metered(full.users)));
+        let bound = Bound::NotReached;
+        Ok(Fitted { cpu, alone: alone_s, wait, best, knee, busy, bound, costs, parts, pooled: None, model })
+    }
+}
+
+/// What was found at the last level of so many users.
+fn last_of<T>(found: &[(u32, T)], users: u32) -> Option<&T> {
+    found.iter().rev().find(|(of, _)| *of == users).map(|(_, one)| one)
 }
 
 impl Level {
@@ -135,7 +197,7 @@ impl Level {
     }
 
     /// The mean response time, with the relative error of the throughput, which is its inverse.
-    fn mean_time(&self) -> Result<Figure, NoFit> {
+    pub(super) fn mean_time(&self) -> Result<Figure, NoFit> {
         if let Some(known) = self.known {
             return Ok(known.mean);
         }
@@ -148,8 +210,7 @@ impl Level {
 
     /// The variance of the processor time of a request: what the processor time of spans varies by beyond their number of
     /// requests, a request. The kernel counts it in ticks, which adds some.
-    fn cpu_variance(&self, known: &Known) -> Option<f64> {
-        let idle_cores = known.idle_cores;
+    fn cpu_variance(&self, idle_cores: f64) -> Option<f64> {
         let mean = self.cpu(idle_cores)?.value;
         let (mut squares, mut requests) = (0.0, 0.0);
         for slice in &self.slices {
@@ -158,12 +219,12 @@ impl Level {
             requests += slice.responses as f64;
         }
         let spans = self.slices.len() as f64;
-        let counting = if known.exact_cpu { 0.0 } else { spans * TICK * TICK / 6.0 };
+        let counting = spans * TICK * TICK / 6.0;
         Some(((squares * spans / (spans - 1.0) - counting) / requests).max(0.0))
     }
 
     /// Processor time of a request, without what the service uses when idle.
-    fn cpu(&self, idle_cores: f64) -> Option<Figure> {
+    pub(super) fn cpu(&self, idle_cores: f64) -> Option<Figure> {
         let used = |slice: &super::Slice| {
             Some((slice.cpu_seconds? - idle_cores * slice.seconds, slice.responses as f64))
         };
@@ -204,13 +265,15 @@ impl Fitted {
                     self.bound = Bound::Cores;
                     return Ok(());
                 }
-                let places = self.places(users, |model, places| model.pool = Some(Pool { places }));
+                let held = self.held();
+                let places = self.places(users, |model, places| model.pool = Some(Pool { places, held }));
                 // With as many places as threads, the threads are the limit: something between two requests takes time,
                 // such as a new connection.
                 if places.value >= f64::from(threads) {
+                    self.pooled = None;
                     self.bound = Bound::Threads;
                 } else {
-                    self.model.pool = Some(Pool { places: places.value as u32 });
+                    self.model.pool = Some(Pool { places: places.value as u32, held });
                     self.bound = Bound::Pool(places);
                 }
             }
@@ -224,6 +287,14 @@ impl Fitted {
             self.bound = Bound::Places(places);
         }
         Ok(())
+    }
+
+    /// The share of the wait during which a request holds a place of a pool, and the part of the service that it is.
+    fn held(&mut self) -> f64 {
+        let wait = self.wait.value.max(f64::MIN_POSITIVE);
+        let Some(part) = pooled(&self.parts, self.alone.value, wait) else { return 1.0 };
+        self.pooled = Some(part.name.clone());
+        (part.alone.value / wait).min(1.0)
     }
 
     /// The number of places with which the model has the measured throughput, and those with which it has the ends
@@ -263,11 +334,11 @@ impl Fitted {
     /// Takes the mean wait, within its interval, with which the model has the measured throughput: a full level has more
     /// requests than that of one user, and so tells the mean better.
     fn settle_wait(&mut self, users: u32) {
-        let full = self.model.wait.clone();
+        let full = self.model.clone();
         let (mut low, mut high) = (self.wait.low / self.wait.value, self.wait.high / self.wait.value);
         for _ in 0..HALVINGS {
             let middle = low.midpoint(high).max(0.0);
-            self.model.wait = full.scaled(middle);
+            self.model = full.scaled(1.0, middle);
             if self.throughput_with(users) > self.best.value { low = middle } else { high = middle }
         }
     }
@@ -282,23 +353,29 @@ impl Fitted {
 }
 
 /// The model without what limits it.
-fn unbounded(alone: &Level, cpu: f64, wait: f64, known: &Known) -> Model {
-    let (cpu, wait) = shapes(alone, cpu, wait, known);
+fn unbounded(alone: Option<&Level>, cpu: f64, wait: f64, known: &Known) -> Model {
+    let (cpu, wait) = match alone {
+        Some(alone) => shapes(alone, cpu, wait, known),
+        None => (log_normal(cpu, 0.0), log_normal(wait, 0.0)),
+    };
     let processes = known.processes.unwrap_or(1);
     let mut server = Server::new(processes, known.threads.unwrap_or(MANY));
     server.lock = known.lock.and_then(Lock::quantum);
     if known.queue_per_process {
         server.accept = Accept::PerProcess { bound: u32::MAX };
     }
+    if known.stays_on_connection {
+        server.accept = Accept::Kept { bound: u32::MAX, linger: LINGER, inline: INLINE };
+    }
     let cores = known.cores.unwrap_or(f64::from(MANY));
-    Model { cpu, wait, cores, background: known.idle_cores, server, pool: None }
+    Model { cpu, wait, kinds: Vec::new(), cores, background: known.idle_cores, server, pool: None }
 }
 
 /// Distributions with these means whose sum varies as the response times of a request that is alone. How much of that is
 /// processor time shows in the spans: their processor time varies by what their requests vary.
-fn shapes(alone: &Level, cpu: f64, wait: f64, known: &Known) -> (Distribution, Distribution) {
+pub(super) fn shapes(alone: &Level, cpu: f64, wait: f64, known: &Known) -> (Distribution, Distribution) {
     let whole = variance(&alone.times);
-    let of_cpu = alone.cpu_variance(known).unwrap_or(0.0).min(whole);
+    let of_cpu = alone.cpu_variance(known.idle_cores).unwrap_or(0.0).min(whole);
     let wait_distribution = if of_cpu < SMALL * whole {
         let mean = alone.times.mean().map_or(wait, |mean| mean.as_secs_f64());
         shifted(&alone.times, (mean - wait).max(0.0), wait)
@@ -361,10 +438,16 @@ const CONSTANT: f64 = 0.05;
 /// The shares at which a distribution is kept.
 const SHARES: [f64; 16] =
     [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0];
-/// A tick of the kernel's accounting, in seconds.
-const TICK: f64 = 0.01;
+/// Puma's `FAST_TRACK_KA_TIMEOUT`: how long a thread waits on a connection after a response.
+const LINGER: Duration = Duration::from_millis(200);
+/// Puma's `MAX_FAST_INLINE`: requests in a row on one connection.
+const INLINE: u32 = 10;
+/// The kernel adds the time of a running thread at the ticks of its scheduler, usually 250 a second; in seconds.
+const TICK: f64 = 0.004;
 /// A level with this share of the best throughput is at the knee.
 const NEAR: f64 = 0.95;
+/// A level with less than this share of the highest throughput is below the best one, however uncertain it is.
+const CLOSE: f64 = 0.85;
 /// Cores, or processes, that are busy for this share of the time are what limits: the rest is lost between requests.
 const FULL: f64 = 0.93;
 /// Cores that are busy for this share may be what limits, where threads do not: a pool that leaves so little idle cannot

@@ -1,20 +1,24 @@
 //! Measures a service: one user, more users until throughput stops growing, then trials that are kept out of the fit.
 
+use super::endpoints::{self, Single};
 use super::figure::Figure;
+use super::heads::changed;
+use super::metered::{self, Metered, NotMetered, Readings};
 use super::unfit::{Unfit, unfit};
 use super::{Level, Slice};
 use crate::drive::Drive;
-use ::load::{Arrivals, Connecting, Model, Plan, Progress, StartError, Target, Watch};
-use ::measure::{Measurement, Reason};
+use ::load::{Arrivals, Connecting, Endpoint, Model, Plan, Progress, StartError, Watch, Work};
+use ::measure::{Heads, Measurement, Reason};
 use host::{NoService, Service, Ticks};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 use units::{Rate, Timestamp};
+use watch::PartMetrics;
 
 /// What is measured, and how.
 pub struct Wanted<'a> {
-    /// The destination and the request.
-    pub target: &'a Target,
+    /// The requests and where they go, without think times.
+    pub work: &'a Work,
     /// How connections are opened.
     pub connecting: &'a Connecting,
     /// Whether a connection carries more than one request.
@@ -23,7 +27,9 @@ pub struct Wanted<'a> {
     pub timeout: Duration,
     /// The processes of the service, if they run on this machine.
     pub service: Option<&'a Service>,
-    /// The length of the level of one user, of the level with the best throughput, and of each trial.
+    /// Metrics of the service that count the time of its parts.
+    pub metrics: Option<&'a PartMetrics>,
+    /// The length of the level with the best throughput; that of one user and each trial have twice this length.
     pub length: Duration,
     /// The most users.
     pub users_max: u32,
@@ -36,6 +42,8 @@ pub struct Wanted<'a> {
 pub struct Measured {
     /// Levels of the closed model.
     pub levels: Vec<Level>,
+    /// The endpoints, if there are several.
+    pub singles: Vec<Single>,
     /// Trials at fixed rates, kept out of the fit.
     pub trials: Vec<Trial>,
     /// Processor time that the service uses without requests, in cores.
@@ -44,17 +52,24 @@ pub struct Measured {
     pub memory: Option<[u64; 2]>,
     /// The share of this machine's processor time that was used during the last level, by whatever process.
     pub machine_busy: Option<f64>,
+    /// What the heads of responses showed at each level, by its users, in the order of the levels.
+    pub heads: Vec<(u32, Heads)>,
+    /// What the metrics of the service counted at each level, by its users, in the order of the levels.
+    pub metered: Vec<(u32, Vec<Metered>)>,
     /// What makes the measurement suspect: the generator may have been the limit, or the service changed.
     pub flaws: Vec<String>,
     /// Why the rest was not measured.
     pub ended: Option<Failed>,
 }
 
-/// A trial at a fixed rate of Poisson arrivals.
+/// Load that is kept out of the fit: a fixed rate of Poisson arrivals, or users who keep the service at its limit.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// The rate, in requests a second.
+    /// The rate, in requests a second; at the limit, the rate of the responses.
     pub rate: f64,
+    /// Whether the service was at its limit, so that only throughput and processor use are compared: response times
+    /// there are those of the users' queue.
+    pub at_limit: bool,
     /// The load of the prediction: the rate at which random arrivals really came.
     pub load: super::Load,
     /// What was measured.
@@ -68,11 +83,15 @@ pub struct Trial {
 pub enum Event<'a> {
     /// The service without requests.
     Idle,
+    /// One user for one endpoint, by its name.
+    Endpoint(&'a str),
     /// A level begins.
     Level(u32),
     /// A trial begins.
     Trial(f64),
-    /// A level has ended.
+    /// A trial with so many users begins.
+    TrialAtLimit(u32),
+    /// A level, of the mix or of an endpoint, has ended.
     LevelEnded(&'a Level),
     /// A trial has ended.
     TrialEnded(&'a Trial),
@@ -90,6 +109,9 @@ pub enum Failed {
     /// Load could not be sent.
     #[error("{0}")]
     Load(String),
+    /// A metric does not show the time of a part.
+    #[error(transparent)]
+    Part(#[from] NotMetered),
     /// Responses were not good: their times are not those of the work.
     #[error(
         "{failed} of {sent} requests had no good response with {load}; a service that fails cannot be calibrated: correct \
@@ -129,6 +151,21 @@ pub enum Failed {
         /// Those with that status.
         cached: u64,
     },
+    /// Fields show a cache.
+    #[error(
+        "{cached} of {sampled} responses that were looked at come from a cache ({field}) with {load}; a cache responds, not \
+         the work: measure the service behind it, or a request that it does not store"
+    )]
+    FromCache {
+        /// The load.
+        load: String,
+        /// Responses of which the head was read.
+        sampled: u64,
+        /// Those from a cache.
+        cached: u64,
+        /// The first field that showed it.
+        field: String,
+    },
 }
 
 impl From<StartError> for Failed {
@@ -139,7 +176,8 @@ impl From<StartError> for Failed {
 
 /// Measures the service. What was measured before a failure is kept.
 pub fn measure(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Measured {
-    let mut procedure = Procedure { wanted, events, measured: Measured::default() };
+    let (measured, endpoints) = (Measured::default(), Vec::new());
+    let mut procedure = Procedure { wanted, events, measured, endpoints, requests_each: 1.0 };
     procedure.measured.ended = procedure.run().err();
     procedure.measured
 }
@@ -148,23 +186,50 @@ struct Procedure<'a> {
     wanted: &'a Wanted<'a>,
     events: &'a mut dyn FnMut(Event<'_>),
     measured: Measured,
+    /// Endpoints, if there are several, and the share of each in the requests of the first level.
+    endpoints: Vec<(Endpoint, f64)>,
+    /// Requests of an iteration; 1 without a scenario.
+    requests_each: f64,
 }
 
 /// What a part of load gave.
-struct Part {
-    slices: Vec<Slice>,
-    measurement: Measurement,
+pub(super) struct Part {
+    pub(super) slices: Vec<Slice>,
+    pub(super) measurement: Measurement,
+    readings: Readings,
 }
 
 impl Procedure<'_> {
     fn run(&mut self) -> Result<(), Failed> {
+        self.wanted.metrics.map_or(Ok(()), metered::check)?;
         self.idle()?;
         let length = self.wanted.length;
-        self.level(1, length)?;
+        // One user sends few requests, and the wait is theirs.
+        self.level(1, 2 * length)?;
         let begun = self.processes();
-        let ended = self.loaded(length);
+        let ended = self.each_endpoint(length).and_then(|()| self.loaded(length));
         self.name_changes(&begun);
         ended
+    }
+
+    /// One user for each endpoint, where there are several.
+    fn each_endpoint(&mut self, length: Duration) -> Result<(), Failed> {
+        let mut levels: Vec<(usize, Level)> = Vec::new();
+        for (endpoint, share) in std::mem::take(&mut self.endpoints) {
+            let mut alone = None;
+            if !endpoints::is_rare(share) {
+                (self.events)(Event::Endpoint(&endpoint.name));
+                let name = format!("one user for {}", endpoint.name);
+                let one = Model::closed(NonZeroU32::MIN);
+                let part = self.part(&endpoint.work, one, (length / 3).max(LEAST), &name)?;
+                let level = endpoints::level(&endpoint, part, self.measured.idle_cores, &levels);
+                (self.events)(Event::LevelEnded(&level));
+                levels.push((endpoint.place_in_whole, level.clone()));
+                alone = Some(level);
+            }
+            self.measured.singles.push(Single { name: endpoint.name, share, alone });
+        }
+        Ok(())
     }
 
     /// What is measured after the request alone.
@@ -193,11 +258,11 @@ impl Procedure<'_> {
             shorter.map(|place| self.measured.levels.remove(place));
         }
         self.measured.levels.sort_by_key(|level| level.users);
-        let best = self.throughput_of(best);
-        for share in SHARES.into_iter().filter(|_| best > 0.0) {
-            self.trial(share * best, 2 * length)?;
+        let throughput = self.throughput_of(best);
+        for share in SHARES.into_iter().filter(|_| throughput > 0.0) {
+            self.trial(share * throughput, 2 * length)?;
         }
-        Ok(())
+        self.trial_at_limit((2 * best).min(self.wanted.users_max), length)
     }
 
     fn processes(&self) -> Vec<u32> {
@@ -241,9 +306,14 @@ impl Procedure<'_> {
         (self.events)(Event::Level(users));
         let model = Model::closed(NonZeroU32::new(users).unwrap_or(NonZeroU32::MIN));
         let before = Ticks::now();
-        let part = self.part(model, length, &format!("{users} users"))?;
+        let part = self.part(self.wanted.work, model, length, &format!("{users} users"))?;
+        if self.measured.levels.is_empty() {
+            self.divide(&part.measurement);
+        }
         let used = before.zip(Ticks::now()).map(|(before, now)| now.since(before));
         self.measured.machine_busy = used.map(|used| used.busy as f64 / used.total().max(1) as f64);
+        self.meter(users, &part)?;
+        self.measured.heads.push((users, part.measurement.heads.clone()));
         let level = Level { users, slices: part.slices, times: part.measurement.service, known: None };
         (self.events)(Event::LevelEnded(&level));
         self.measured.levels.push(level);
@@ -253,16 +323,41 @@ impl Procedure<'_> {
         Ok(())
     }
 
+    /// What the metrics of the service counted during a level. What one user shows of them has to be right.
+    fn meter(&mut self, users: u32, part: &Part) -> Result<(), Failed> {
+        let Some(metrics) = self.wanted.metrics else { return Ok(()) };
+        let (found, flaws) = part.readings.metered(metrics);
+        if users == 1 {
+            let response = part.measurement.service.mean().map_or(0.0, |mean| mean.as_secs_f64());
+            metered::check_alone(&found, metrics, response)?;
+        }
+        self.measured.flaws.extend(flaws.into_iter().map(|flaw| format!("with {users} users, {flaw}")));
+        self.measured.metered.push((users, found));
+        Ok(())
+    }
+
+    /// The endpoints and the length of iterations, from the first load.
+    fn divide(&mut self, measurement: &Measurement) {
+        let endpoints = self.wanted.work.endpoints();
+        let shares = endpoints::shares(&endpoints, measurement);
+        self.endpoints = endpoints.into_iter().zip(shares).collect();
+        let (requests, iterations) = (measurement.accounting.scheduled, measurement.iterations.started);
+        if iterations > 0 && matches!(self.wanted.work, Work::Scenario { .. }) {
+            self.requests_each = (requests as f64 / iterations as f64).max(1.0);
+        }
+    }
+
     fn trial(&mut self, rate: f64, length: Duration) -> Result<(), Failed> {
         (self.events)(Event::Trial(rate));
         let arrivals = Arrivals::Poisson { seed: 1 };
-        let model = Model::open(Rate::per_second_of(rate), arrivals, None);
-        let part = self.part(model, length, &format!("{rate:.1} requests a second"))?;
+        let model = Model::open(Rate::per_second_of(rate / self.requests_each), arrivals, None);
+        let part = self.part(self.wanted.work, model, length, &format!("{rate:.1} requests a second"))?;
         let accounting = &part.measurement.accounting;
         let seconds = part.measurement.elapsed.as_secs_f64();
         let arrived = if seconds > 0.0 { accounting.scheduled as f64 / seconds } else { rate };
         let trial = Trial {
             rate,
+            at_limit: false,
             load: super::Load::Rate(arrived),
             slices: part.slices,
             times: part.measurement.response,
@@ -272,9 +367,23 @@ impl Procedure<'_> {
         Ok(())
     }
 
+    /// Open trials below the limit are served at their rate by any service with a higher limit; this one is not.
+    fn trial_at_limit(&mut self, users: u32, length: Duration) -> Result<(), Failed> {
+        (self.events)(Event::TrialAtLimit(users));
+        let model = Model::closed(NonZeroU32::new(users).unwrap_or(NonZeroU32::MIN));
+        let part = self.part(self.wanted.work, model, length, &format!("{users} users"))?;
+        let load = super::Load::Users(users);
+        let times = part.measurement.response;
+        let mut trial = Trial { rate: 0.0, at_limit: true, load, slices: part.slices, times };
+        trial.rate = trial.throughput().map_or(0.0, |figure| figure.value);
+        (self.events)(Event::TrialEnded(&trial));
+        self.measured.trials.push(trial);
+        Ok(())
+    }
+
     /// Sends load, and reads what the service used, in equal spans. The first span is left out: connections are opened,
     /// and the service warms up.
-    fn part(&mut self, model: Model, length: Duration, load: &str) -> Result<Part, Failed> {
+    fn part(&mut self, work: &Work, model: Model, length: Duration, load: &str) -> Result<Part, Failed> {
         let wanted = self.wanted;
         let every = length / SPANS;
         let warm_up = every * WARM_UP;
@@ -285,10 +394,10 @@ impl Procedure<'_> {
             timeout: wanted.timeout,
             connecting: wanted.connecting.clone(),
             keep_alive: wanted.keep_alive,
-            ..Plan::new(wanted.target.clone(), model)
+            ..Plan::new(work.clone(), model)
         };
         let mut drive = Drive::start(plan, &Watch { every, ..Watch::default() })?;
-        let mut slices = Vec::new();
+        let (mut slices, mut readings) = (Vec::new(), Readings::default());
         let mut last: Option<(Progress, Option<Duration>)> = None;
         loop {
             let look = drive.look(|_| (wanted.interrupted)().then_some(Failed::Interrupted))?;
@@ -296,6 +405,11 @@ impl Procedure<'_> {
             // After its end, the last responses come without new requests.
             if look.finished || look.now.at > Timestamp::ZERO + warm_up + length + every / 2 {
                 break;
+            }
+            if let (Some(metrics), true) =
+                (wanted.metrics, look.number % READ_EVERY == 1 && look.number > WARM_UP)
+            {
+                readings.read(metrics, look.now.succeeded);
             }
             if let Some((before, used)) = last.replace((look.now, cpu)) {
                 let (now, used_now) = last.as_ref().expect("it was put there");
@@ -311,18 +425,27 @@ impl Procedure<'_> {
         while !drive.look(|_| (wanted.interrupted)().then_some(Failed::Interrupted))?.finished {}
         let measurement = drive.finish()?;
         let (sent, load) = (measurement.accounting.scheduled, load.to_owned());
-        match unfit(&measurement.accounting, &measurement.statuses) {
+        match unfit(&measurement.accounting, &measurement.statuses, &measurement.heads) {
             Some(Unfit::Shed(shed)) => return Err(Failed::Shed { load, sent, shed }),
             Some(Unfit::Cached(cached)) => return Err(Failed::Cached { load, sent, cached }),
+            Some(Unfit::FromCache { cached, sampled, field }) => {
+                return Err(Failed::FromCache { load, sampled, cached, field });
+            }
             Some(Unfit::NotGood(failed)) => return Err(Failed::NotGood { load, sent, failed }),
             None => (),
+        }
+        let first = self.measured.heads.first().map(|(_, heads)| heads);
+        if let Some((before, now)) = first.and_then(|first| changed(first, &measurement.heads)) {
+            self.measured.flaws.push(format!(
+                "the service changed while it was measured: its Server field was {before} with one user, and {now} with {load}"
+            ));
         }
         for reason in &measurement.validity.reasons {
             if limits_the_generator(reason) {
                 self.measured.flaws.push(format!("the generator may be the limit: with {load}, {reason}"));
             }
         }
-        Ok(Part { slices, measurement })
+        Ok(Part { slices, measurement, readings })
     }
 
     fn throughput(&self) -> f64 {
@@ -359,6 +482,14 @@ impl Level {
 }
 
 impl Trial {
+    /// The rate at which requests came, a second.
+    pub(super) fn arrived(&self) -> f64 {
+        match self.load {
+            super::Load::Rate(rate) | super::Load::Even(rate) => rate,
+            super::Load::Users(_) => self.rate,
+        }
+    }
+
     /// Responses a second, with the error of the trial.
     pub fn throughput(&self) -> Option<Figure> {
         let spans: Vec<_> = self.slices.iter().map(|slice| (slice.responses as f64, slice.seconds)).collect();
@@ -379,9 +510,13 @@ const SHARES: [f64; 3] = [0.3, 0.5, 0.7];
 const SPANS: u32 = 60;
 /// Spans at the beginning that are left out.
 const WARM_UP: u32 = 6;
+/// Spans between two readings of metrics: about a second at the usual length, as often as a Prometheus would read at most.
+const READ_EVERY: u32 = 6;
 /// Less growth counts as none.
 const GROWTH: f64 = 0.03;
 /// A level with less than this share of the best throughput is beyond the limit.
 const FALLS: f64 = 0.8;
+/// The shortest level of an endpoint.
+const LEAST: Duration = Duration::from_secs(3);
 /// How long the service is watched without requests.
 const IDLE: Duration = Duration::from_secs(3);

@@ -2,7 +2,8 @@
 
 use sim::plant::{Plant, Window};
 use sim::settings::{
-    Arrivals, Distribution, Endpoint, Host, PoolId, Quota, Server, Service, ServiceId, Step, System, Traffic,
+    Accept, Arrivals, Connections, Distribution, Endpoint, Host, PoolId, Quota, Reuse, Server, Service,
+    ServiceId, Step, System, Traffic,
 };
 use sim::{Requests, settings};
 use std::time::Duration;
@@ -11,10 +12,12 @@ use units::Timestamp;
 /// A service: half of the processor time, the wait, the other half.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// Processor time of a request.
+    /// Processor time of a request; of several endpoints, of their mix.
     pub cpu: Distribution,
-    /// The wait of a request.
+    /// The wait of a request, likewise.
     pub wait: Distribution,
+    /// The endpoints, if there are several.
+    pub kinds: Vec<Kind>,
     /// Cores that it may use.
     pub cores: f64,
     /// Processor use without requests, in cores.
@@ -25,11 +28,26 @@ pub struct Model {
     pub pool: Option<Pool>,
 }
 
+/// An endpoint of a service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kind {
+    /// Its name.
+    pub name: String,
+    /// Its share of the requests, relative to the others.
+    pub share: f64,
+    /// Processor time of a request.
+    pub cpu: Distribution,
+    /// The wait of a request.
+    pub wait: Distribution,
+}
+
 /// A pool behind a service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pool {
     /// Its places.
     pub places: u32,
+    /// The share of the wait during which a request holds a place, above 0 and at most 1.
+    pub held: f64,
 }
 
 /// The load for a prediction.
@@ -55,22 +73,43 @@ pub struct Predicted {
 }
 
 impl Model {
-    pub(super) fn system(&self, load: Load, seed: u64) -> System {
-        let steps = match self.pool {
-            Some(_) => {
-                let half = Step::Work {
-                    cpu: self.cpu.scaled(0.5),
-                    wait: Distribution::ZERO,
-                    bursts: 1,
-                    incidents: None,
-                };
-                vec![half.clone(), Step::Hold { pool: PoolId(0), time: self.wait.clone() }, half]
-            }
-            None => {
-                let (cpu, wait) = (self.cpu.clone(), self.wait.clone());
-                vec![Step::Work { cpu, wait, bursts: 2, incidents: None }]
-            }
+    /// The endpoints; a service of which only the whole is known has one, named `all`.
+    pub(super) fn endpoints(&self) -> Vec<Kind> {
+        if !self.kinds.is_empty() {
+            return self.kinds.clone();
+        }
+        vec![Kind { name: "all".to_owned(), share: 1.0, cpu: self.cpu.clone(), wait: self.wait.clone() }]
+    }
+
+    /// The same model with this many times the processor time and the wait.
+    pub(super) fn scaled(&self, cpu: f64, wait: f64) -> Self {
+        let mut model = self.clone();
+        (model.cpu, model.wait) = (self.cpu.scaled(cpu), self.wait.scaled(wait));
+        for kind in &mut model.kinds {
+            (kind.cpu, kind.wait) = (kind.cpu.scaled(cpu), kind.wait.scaled(wait));
+        }
+        model
+    }
+
+    /// The steps of a request with this processor time and this wait.
+    fn steps(&self, cpu: &Distribution, wait: &Distribution) -> Vec<Step> {
+        let work = |cpu: Distribution, wait: Distribution, bursts: u32| Step::Work {
+            cpu,
+            wait,
+            bursts,
+            incidents: None,
         };
+        let Some(pool) = self.pool else { return vec![work(cpu.clone(), wait.clone(), 2)] };
+        let half = work(cpu.scaled(0.5), Distribution::ZERO, 1);
+        let hold = Step::Hold { pool: PoolId(0), time: wait.scaled(pool.held) };
+        let mut steps = vec![half.clone(), hold, half];
+        if pool.held < 1.0 {
+            steps.insert(1, work(Distribution::ZERO, wait.scaled(1.0 - pool.held), 1));
+        }
+        steps
+    }
+
+    pub(super) fn system(&self, load: Load, seed: u64) -> System {
         let cores = self.cores.ceil().max(1.0) as u32;
         let quota = (self.cores < f64::from(cores))
             .then(|| Quota { cores: self.cores, period: Duration::from_millis(100) });
@@ -85,7 +124,17 @@ impl Model {
             places: pool.places,
             bound: u32::MAX,
         });
-        let service = Service::new("service", self.server.clone(), host, vec![Endpoint::new("all", steps)]);
+        let endpoint = |kind: &Kind| Endpoint {
+            share: kind.share,
+            ..Endpoint::new(kind.name.as_str(), self.steps(&kind.cpu, &kind.wait))
+        };
+        let endpoints = self.endpoints().iter().map(endpoint).collect();
+        let mut service = Service::new("service", self.server.clone(), host, endpoints);
+        if matches!(self.server.accept, Accept::Kept { .. }) {
+            // As the load generator does.
+            let reuse = Reuse::MostRecent;
+            service.balancing.connections = Connections::Kept { reuse, idle_timeout: Duration::MAX };
+        }
         System { pools: pools.collect(), seed, ..System::new(traffic, vec![service]) }
     }
 }

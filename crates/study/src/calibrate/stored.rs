@@ -9,10 +9,11 @@
 //! The processor time of the service: the ledger has that of the generator only. So it is a part of the wait.
 
 use super::figure::Figure;
+use super::heads::changed;
 use super::measure::{Measured, Trial};
 use super::unfit::{Unfit, unfit};
 use super::{KnownOfLevel, Level, Load, Slice};
-use ::measure::{Recorded, Second, SparseHistogram, Verdict, steady};
+use ::measure::{Heads, Recorded, Second, SparseHistogram, Verdict, steady};
 use documents::stored::{Load as StoredLoad, Run, Stored};
 
 /// What runs of the ledger give.
@@ -22,6 +23,8 @@ pub struct FromRuns {
     pub measured: Measured,
     /// Whether no run came near the limit.
     pub below_limit: bool,
+    /// Without a run of little load: see [`super::Known::alone_at_most`].
+    pub alone_at_most: Option<f64>,
     /// Runs that would show what these do not.
     pub wishes: Vec<Wish>,
 }
@@ -31,6 +34,8 @@ pub struct FromRuns {
 pub enum Wish {
     /// One near the limit: the best throughput is unknown.
     Limit,
+    /// One in which requests do not meet: their time alone, and the wait, are unknown.
+    Light,
     /// One at this rate, in requests a second, for the backtest.
     Trial(f64),
 }
@@ -41,6 +46,10 @@ impl Wish {
         match self {
             Wish::Limit => format!(
                 "no run came near the limit, so the best throughput is unknown; make one: headroom load {target} -c 64 -d 30s"
+            ),
+            Wish::Light => format!(
+                "no run has so little load that requests do not meet, so the response time alone, the wait and what limits the \
+                 service are unknown; make one: headroom load {target} -c 1 -d 30s, and name it too"
             ),
             Wish::Trial(rate) => format!(
                 "no run at 50 to 85 % of the best throughput to compare the model with; make one: headroom load {target} \
@@ -112,8 +121,8 @@ pub enum NotUsable {
     },
     /// Refused requests are not served ones.
     #[error(
-        "run {id}: {shed} of {sent} requests were shed (429 or 503); a service that sheds cannot be calibrated: raise its \
-         limits, or name runs of lower load"
+        "run {id}: {shed} of {sent} requests were shed (429 or 503), so the run does not show what the service can do: raise \
+         its limits, or name runs of lower load"
     )]
     Shed {
         /// The run.
@@ -146,6 +155,36 @@ pub enum NotUsable {
         id: String,
         /// Responses with that status.
         count: u64,
+    },
+    /// Fields show a cache.
+    #[error(
+        "run {id}: {cached} of {sampled} responses that were looked at come from a cache ({field}); a cache responds, not the \
+         work: measure the service behind it, or a request that it does not store"
+    )]
+    FromCache {
+        /// The run.
+        id: String,
+        /// Responses of which the head was read.
+        sampled: u64,
+        /// Those from a cache.
+        cached: u64,
+        /// The first field that showed it.
+        field: String,
+    },
+    /// The service changed between two runs.
+    #[error(
+        "the service changed between runs {a} and {b}: its Server field was {first}, then {second}; name runs of one version \
+         of the service"
+    )]
+    Changed {
+        /// The first run.
+        a: String,
+        /// Its Server fields.
+        first: String,
+        /// The other run.
+        b: String,
+        /// Its Server fields.
+        second: String,
     },
     /// Nothing shows a request alone.
     #[error(
@@ -186,6 +225,10 @@ pub(crate) fn same(first: &Run, other: &Run) -> Result<(), NotUsable> {
         let (first, second) = (first.version.clone(), other.version.clone());
         return Err(NotUsable::Versions { a, first, b, second });
     }
+    let heads = |run: &Run| run.recorded.as_ref().map(|recorded| recorded.heads.clone()).unwrap_or_default();
+    if let Some((first, second)) = changed(&heads(first), &heads(other)) {
+        return Err(NotUsable::Changed { a, first, b, second });
+    }
     Ok(())
 }
 
@@ -196,6 +239,8 @@ struct Sorted {
     overloaded: bool,
     /// Runs of the open model below the limit.
     open: Vec<Open>,
+    /// What the heads of responses showed, by the users of the levels.
+    heads: Vec<(u32, Heads)>,
     remarks: Vec<String>,
 }
 
@@ -235,6 +280,7 @@ impl Sorted {
         match load {
             StoredLoad::Users(users) => {
                 self.levels.push(closed(users, recorded, &seconds).ok_or(too_short)?);
+                self.heads.push((users, recorded.heads.clone()));
                 self.remarks.extend(remark);
             }
             StoredLoad::Rate { .. } if search.is_some() && seconds.len() < FEW => return Err(too_short),
@@ -244,7 +290,9 @@ impl Sorted {
                         return Err(too_short);
                     }
                     self.overloaded = true;
-                    self.levels.push(overloaded(recorded, &seconds));
+                    let level = overloaded(recorded, &seconds);
+                    self.heads.push((level.users, recorded.heads.clone()));
+                    self.levels.push(level);
                     self.remarks.extend(remark);
                 } else {
                     let mean = few(&recorded.service).ok_or(too_short)?;
@@ -256,15 +304,31 @@ impl Sorted {
     }
 
     fn finish(mut self, target: &str) -> Result<FromRuns, NotUsable> {
+        let mut alone_at_most = None;
         if !self.levels.iter().any(|level| level.users == 1) {
-            let alone = self.alone().ok_or(NotUsable::NoLight { target: target.to_owned() })?;
-            self.levels.push(alone);
+            match self.alone() {
+                Some(alone) => self.levels.push(alone),
+                None => {
+                    let no_light = NotUsable::NoLight { target: target.to_owned() };
+                    alone_at_most = Some(self.shortest().ok_or(no_light)?);
+                }
+            }
         }
         self.levels.sort_by_key(|level| level.users);
-        let alone = self.levels[0].times.mean().unwrap_or_default().as_secs_f64();
-        let waits = |level: &Level| level.rate() * alone < WAITS * f64::from(level.users);
-        let below_limit =
-            !self.overloaded && !self.levels.iter().any(|level| level.users > 1 && waits(level));
+        let waits = |level: &Level| match alone_at_most {
+            None => {
+                level.users > 1 && level.rate() < WAITS * f64::from(level.users) / mean_s(&self.levels[0])
+            }
+            // As many times the users of the lowest level should have as many times its throughput.
+            Some(_) => {
+                let first = &self.levels[0];
+                level.rate() < WAITS * first.rate() * f64::from(level.users) / f64::from(first.users)
+            }
+        };
+        let below_limit = !self.overloaded && !self.levels.iter().any(waits);
+        if alone_at_most.is_some() && below_limit {
+            return Err(NotUsable::NoLight { target: target.to_owned() });
+        }
         let best = self.levels.iter().map(Level::rate).fold(0.0, f64::max);
         let middle = |rate: f64| below_limit || (SHARES.0 * best..=SHARES.1 * best).contains(&rate);
         let mut trials: Vec<Trial> = Vec::new();
@@ -272,18 +336,30 @@ impl Sorted {
             trials.push(trial);
             self.remarks.extend(remark);
         }
-        if trials.is_empty() {
+        if alone_at_most.is_some() {
+            // Without the wait there is nothing to predict them with.
+            trials.clear();
+        } else if trials.is_empty() {
             trials.extend(self.hold_back(best));
         }
         trials.sort_by(|one, other| one.rate.total_cmp(&other.rate));
         let mut wishes = Vec::new();
-        if below_limit {
+        if alone_at_most.is_some() {
+            wishes.push(Wish::Light);
+        } else if below_limit {
             wishes.push(Wish::Limit);
         } else if trials.iter().all(|trial| trial.rate < MIDDLE * best) {
             wishes.push(Wish::Trial(USUAL * best));
         }
-        let measured = Measured { levels: self.levels, trials, flaws: self.remarks, ..Measured::default() };
-        Ok(FromRuns { measured, below_limit, wishes })
+        let (levels, heads, flaws) = (self.levels, self.heads, self.remarks);
+        let measured = Measured { levels, heads, trials, flaws, ..Measured::default() };
+        Ok(FromRuns { measured, below_limit, alone_at_most, wishes })
+    }
+
+    /// The shortest mean time of a request, in seconds.
+    fn shortest(&self) -> Option<f64> {
+        let open = self.open.iter().map(|open| open.mean.value);
+        self.levels.iter().map(mean_s).chain(open).min_by(f64::total_cmp)
     }
 
     /// The lowest rate, if requests hardly meet at it.
@@ -304,8 +380,19 @@ impl Sorted {
         let place = self.levels.iter().rposition(middle).filter(|_| self.levels.len() >= LEVELS)?;
         let level = self.levels.remove(place);
         let rate = level.rate();
-        Some(Trial { rate, load: Load::Users(level.users), slices: level.slices, times: level.times })
+        Some(Trial {
+            rate,
+            at_limit: false,
+            load: Load::Users(level.users),
+            slices: level.slices,
+            times: level.times,
+        })
     }
+}
+
+/// The mean response time of a level, in seconds.
+fn mean_s(level: &Level) -> f64 {
+    level.times.mean().unwrap_or_default().as_secs_f64()
 }
 
 /// Whether a run shows the work of a service.
@@ -315,9 +402,12 @@ pub(crate) fn usable(run: &Run, recorded: &Recorded) -> Result<(), NotUsable> {
         return Err(NotUsable::Invalid { id, reasons: recorded.reasons.join("; ") });
     }
     let sent = recorded.accounting.scheduled;
-    match unfit(&recorded.accounting, &recorded.statuses) {
+    match unfit(&recorded.accounting, &recorded.statuses, &recorded.heads) {
         Some(Unfit::Shed(shed)) => Err(NotUsable::Shed { id, shed, sent }),
         Some(Unfit::Cached(count)) => Err(NotUsable::Cached { id, count }),
+        Some(Unfit::FromCache { cached, sampled, field }) => {
+            Err(NotUsable::FromCache { id, sampled, cached, field })
+        }
         Some(Unfit::NotGood(failed)) => Err(NotUsable::NotGood { id, failed, sent }),
         None => Ok(()),
     }
@@ -343,7 +433,7 @@ fn trial(rate: f64, even: bool, recorded: &Recorded, seconds: &[&Second]) -> Tri
     let arrived =
         recorded.accounting.scheduled as f64 / recorded.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
     let load = if even { Load::Even(rate) } else { Load::Rate(arrived) };
-    Trial { rate, load, slices: arrivals(seconds), times: recorded.response.dense() }
+    Trial { rate, at_limit: false, load, slices: arrivals(seconds), times: recorded.response.dense() }
 }
 
 /// Whether requests that wait become more and more: an overload.

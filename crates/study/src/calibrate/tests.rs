@@ -26,7 +26,7 @@ fn level(model: &Model, users: u32, seconds: f64, seed: u64) -> Level {
         plant.take_window(ServiceId(0), &mut window);
         used += plant.take_cpu(instance);
         // As the kernel counts it.
-        let ticks = (used * 100.0).floor() / 100.0;
+        let ticks = (used * 250.0).floor() / 250.0;
         let cpu_seconds = Some(ticks - counted);
         counted = ticks;
         if number == 1 {
@@ -69,9 +69,10 @@ fn service(seed: u64) -> (Model, Known) {
     let mut between = |low: f64, high: f64| low * (high / low).powf(rng.uniform());
     let cpu = Distribution::LogNormal { mean: ms(between(1.0, 20.0)), cv: between(0.2, 1.0) };
     let wait = Distribution::LogNormal { mean: ms(between(1.0, 60.0)), cv: between(0.3, 1.2) };
-    let pool = pooled.then_some(Pool { places });
+    let pool = pooled.then_some(Pool { places, held: 1.0 });
     let server = Server::new(processes, threads);
-    let model = Model { cpu, wait, cores: f64::from(cores), background: 0.0, server, pool };
+    let model =
+        Model { cpu, wait, kinds: Vec::new(), cores: f64::from(cores), background: 0.0, server, pool };
     let known = Known {
         cores: Some(f64::from(cores)),
         processes: Some(processes),
@@ -132,6 +133,68 @@ fn the_truth_of_simulated_services_is_found_again() {
     assert!(wrong.len() <= 15, "{} of 100", wrong.len());
 }
 
+/// Two services with random figures: one that its threads limit, and the same with a pool that does.
+fn limited(seed: u64) -> [(Model, Known); 2] {
+    let mut rng = Rng::new(seed, "services of known limits");
+    let mut one_of = |of: &[u32]| of[rng.below(of.len())];
+    let (cores, threads) = (f64::from(one_of(&[1, 2, 4])), one_of(&[2, 3, 4, 6, 8, 12, 16]));
+    let places = one_of(&[1, 2, 3, 4, 6]).min(threads / 2);
+    let mut between = |low: f64, high: f64| low * (high / low).powf(rng.uniform());
+    let cpu = between(0.5, 10.0);
+    // Processors stay clearly below their limit.
+    let wait = between(5.0, 60.0).max(2.0 * cpu * f64::from(threads) / cores);
+    let model = Model {
+        cpu: Distribution::LogNormal { mean: ms(cpu), cv: between(0.2, 1.0) },
+        wait: Distribution::LogNormal { mean: ms(wait), cv: between(0.3, 1.2) },
+        kinds: Vec::new(),
+        cores,
+        background: 0.0,
+        server: Server::new(1, threads),
+        pool: None,
+    };
+    let known = Known { cores: Some(cores), processes: Some(1), lock: Some(Lock::Free), ..Known::default() };
+    let pooled = Model { pool: Some(Pool { places, held: 1.0 }), ..model.clone() };
+    [(model, known), (pooled, Known { threads: Some(threads), ..known })]
+}
+
+#[test]
+fn each_figure_of_a_hundred_services_is_inside_its_interval() {
+    let names = ["processor time", "wait", "threads", "pool"];
+    let mut found: [(u32, Vec<String>); 4] = Default::default();
+    for seed in 1..=100 {
+        for (model, known) in limited(seed) {
+            let fitted = fit(&levels(&model, seed), &known);
+            let figures = fitted.as_ref().ok();
+            let mut check = |name: &str, figure: Option<Figure>, truth: f64| {
+                let (count, missed) = &mut found[names.iter().position(|one| *one == name).unwrap()];
+                *count += 1;
+                if !figure.is_some_and(|figure| holds(figure, truth)) {
+                    missed.push(format!("{name} of seed {seed}: {truth} found as {figure:?}, {known:?}"));
+                }
+            };
+            check("processor time", figures.and_then(|figures| figures.cpu), model.cpu.mean().as_secs_f64());
+            check("wait", figures.map(|figures| figures.wait), model.wait.mean().as_secs_f64());
+            let bound = figures.map(|figures| figures.bound);
+            match model.pool {
+                None => {
+                    let places =
+                        bound.and_then(|bound| if let Bound::Places(n) = bound { Some(n) } else { None });
+                    check("threads", places, f64::from(model.server.threads));
+                }
+                Some(pool) => {
+                    let places =
+                        bound.and_then(|bound| if let Bound::Pool(n) = bound { Some(n) } else { None });
+                    check("pool", places, f64::from(pool.places));
+                }
+            }
+        }
+    }
+    for (name, (count, missed)) in names.iter().zip(found) {
+        println!("{name}: {} of {count} missed\n{}", missed.len(), missed.join("\n"));
+        assert!(100 * missed.len() as u32 <= 15 * count, "{name}: {} of {count} missed", missed.len());
+    }
+}
+
 #[test]
 fn held_back_trials_are_predicted() {
     let mut off: [Vec<f64>; 2] = Default::default();
@@ -170,7 +233,15 @@ fn held_back_trials_are_predicted() {
 fn a_limit_is_seen_where_the_best_level_has_as_many_users_as_places() {
     let wait = Distribution::LogNormal { mean: ms(40.0), cv: 0.5 };
     let cpu = Distribution::Constant(ms(0.5));
-    let truth = Model { cpu, wait, cores: 4.0, background: 0.0, server: Server::new(1, 8), pool: None };
+    let truth = Model {
+        cpu,
+        wait,
+        kinds: Vec::new(),
+        cores: 4.0,
+        background: 0.0,
+        server: Server::new(1, 8),
+        pool: None,
+    };
     for seed in 1..=8 {
         let levels: Vec<Level> =
             [1, 2, 4, 8, 16, 32].map(|users| level(&truth, users, 20.0, seed + u64::from(users))).into();
@@ -199,7 +270,7 @@ fn trial_of(model: &Model, rate: f64) -> Trial {
         (0..count).for_each(|_| times.record(Duration::from_secs_f64(time)));
     }
     let slice = Slice { seconds: 1.0, responses: rate as u64, cpu_seconds: None };
-    Trial { rate, load: Load::Rate(rate), slices: vec![slice; 20], times }
+    Trial { rate, at_limit: false, load: Load::Rate(rate), slices: vec![slice; 20], times }
 }
 
 #[test]
@@ -226,7 +297,15 @@ fn a_backtest_that_is_ended_keeps_the_trials_until_then() {
 fn cores_that_are_nearly_full_are_not_a_pool() {
     let wait = Distribution::Constant(ms(5.0));
     let cpu = Distribution::LogNormal { mean: ms(5.0), cv: 0.5 };
-    let truth = Model { cpu, wait, cores: 1.0, background: 0.0, server: Server::new(1, 64), pool: None };
+    let truth = Model {
+        cpu,
+        wait,
+        kinds: Vec::new(),
+        cores: 1.0,
+        background: 0.0,
+        server: Server::new(1, 64),
+        pool: None,
+    };
     let mut levels: Vec<Level> =
         [1, 2, 4, 8, 16, 32].map(|users| level(&truth, users, 20.0, 7 + u64::from(users))).into();
     for level in levels.iter_mut().filter(|level| level.users > 2) {
@@ -244,4 +323,144 @@ fn cores_that_are_nearly_full_are_not_a_pool() {
     assert_eq!(fitted.bound, Bound::Cores, "{:?} cores busy", fitted.busy);
     assert!(fitted.is_between(&known), "{:?} cores busy", fitted.busy);
     assert!(fitted.model.pool.is_none());
+}
+
+/// Puma with kept connections: a thread that stays on one connection keeps the others waiting.
+#[test]
+fn threads_that_stay_on_connections_make_others_wait() {
+    let wait = Distribution::LogNormal { mean: ms(20.0), cv: 1.0 };
+    let cpu = Distribution::Constant(ms(4.0));
+    let server = Server::new(1, 4);
+    let truth = Model { cpu, wait, kinds: Vec::new(), cores: 1.0, background: 0.0, server, pool: None };
+    let known = Known {
+        cores: Some(1.0),
+        processes: Some(1),
+        threads: Some(4),
+        lock: Some(Lock::After(ms(100.0))),
+        ..Known::default()
+    };
+    let levels = levels(&truth, 11);
+    let p95 = |known: &Known| {
+        let fitted = fit(&levels, known).unwrap();
+        predict(&fitted.model, Load::Rate(0.5 * fitted.best.value), 300.0, 1).times.quantile(0.95).unwrap()
+    };
+    let (free, kept) = (p95(&known), p95(&Known { stays_on_connection: true, ..known }));
+    assert!(kept > 3.0 * free, "{kept} s, {free} s without kept connections");
+}
+
+#[test]
+fn a_pool_is_held_during_the_part_that_the_service_reports() {
+    let wait = Distribution::LogNormal { mean: ms(30.0), cv: 0.3 };
+    let truth = Model {
+        cpu: Distribution::Constant(ms(1.0)),
+        wait,
+        kinds: Vec::new(),
+        cores: 4.0,
+        background: 0.0,
+        server: Server::new(1, 32),
+        pool: Some(Pool { places: 3, held: 0.5 }),
+    };
+    let levels: Vec<Level> =
+        [1, 2, 4, 8, 16, 32, 64].map(|users| level(&truth, users, 20.0, 3 + u64::from(users))).into();
+    let known = Known {
+        cores: Some(4.0),
+        processes: Some(1),
+        threads: Some(32),
+        lock: Some(Lock::Free),
+        ..Known::default()
+    };
+    let mut heads = ::measure::Heads { sampled: 100, ..::measure::Heads::default() };
+    (0..100).for_each(|number| heads.add_part("db", 0.0145 + 0.001 * f64::from(number % 2)));
+    let found = |heads: Vec<(u32, ::measure::Heads)>| {
+        let fitted = fit_measured(&Measured { levels: levels.clone(), heads, ..Measured::default() }, &known);
+        let fitted = fitted.unwrap();
+        let Bound::Pool(places) = fitted.bound else { panic!("{:?}", fitted.bound) };
+        (places, fitted.pooled)
+    };
+    let (places, pooled) = found(vec![(1, heads)]);
+    assert!(holds(places, 3.0) && pooled.as_deref() == Some("db"), "{places:?} {pooled:?}");
+    // If nothing is reported, the whole wait holds a place, of more places.
+    let (places, pooled) = found(Vec::new());
+    assert!(places.low > 4.0 && pooled.is_none(), "{places:?} {pooled:?}");
+}
+
+#[test]
+fn a_mix_of_endpoints_is_predicted() {
+    let wait = |mean| Distribution::LogNormal { mean: ms(mean), cv: 0.4 };
+    let cpu = |mean| Distribution::LogNormal { mean: ms(mean), cv: 0.3 };
+    let kind = |name: &str, share, cpu, wait| Kind { name: name.to_owned(), share, cpu, wait };
+    let kinds = vec![kind("fast", 0.8, cpu(2.0), wait(5.0)), kind("slow", 0.2, cpu(10.0), wait(60.0))];
+    // The means of the mix: what a request of it takes.
+    let whole = Model {
+        cpu: cpu(3.6),
+        wait: wait(16.0),
+        kinds,
+        cores: 2.0,
+        background: 0.0,
+        server: Server::new(1, 8),
+        pool: None,
+    };
+    let known = Known {
+        cores: Some(2.0),
+        processes: Some(1),
+        threads: Some(8),
+        lock: Some(Lock::Free),
+        ..Known::default()
+    };
+    let singles = whole.kinds.iter().map(|kind| {
+        let alone = Model { kinds: vec![kind.clone()], ..whole.clone() };
+        Single { name: kind.name.clone(), share: kind.share, alone: Some(level(&alone, 1, 20.0, 5)) }
+    });
+    let measured = Measured { levels: levels(&whole, 11), singles: singles.collect(), ..Measured::default() };
+    let fitted = fit_measured(&measured, &known).unwrap();
+    for (cost, kind) in fitted.costs.iter().zip(&whole.kinds) {
+        let (cpu, wait) = (kind.cpu.mean().as_secs_f64(), kind.wait.mean().as_secs_f64());
+        let near = |figure: Figure, truth: f64| (figure.value / truth - 1.0).abs() < 0.1;
+        assert!(near(cost.cpu.unwrap(), cpu) && near(cost.wait, wait), "{cost:?}");
+    }
+    let rate = Load::Rate(0.7 * fitted.best.value);
+    let (truth, found) = (predict(&whole, rate, 200.0, 1), predict(&fitted.model, rate, 200.0, 2));
+    for share in [0.5, 0.95] {
+        let of = |of: &Predicted| of.times.quantile(share).unwrap();
+        let off = of(&found) / of(&truth) - 1.0;
+        assert!(off.abs() < 0.15, "{share}: {off:+.3}");
+    }
+}
+
+/// Below its limit, a service is served at its rate by the model of any faster one.
+#[test]
+fn the_model_of_a_faster_service_fails_at_the_limit_only() {
+    let (model, known) = service(3);
+    let fitted = fit(&levels(&model, 3), &known).unwrap();
+    let mut slower = fitted.clone();
+    slower.model.cpu = slower.model.cpu.scaled(1.5);
+    slower.model.wait = slower.model.wait.scaled(1.5);
+    let (slow, users) = (predict(&slower.model, Load::Users(64), 20.0, 5), 64);
+    let slice = Slice { seconds: 1.0, responses: slow.per_second as u64, cpu_seconds: None };
+    let load = Load::Users(users);
+    let (slices, times) = (vec![slice; 20], Histogram::default());
+    let at_limit = Trial { rate: slow.per_second, at_limit: true, load, slices, times };
+    let below = trial_of(&slower.model, 0.5 * slow.per_second);
+    let mut compared = Vec::new();
+    backtest(&fitted, &[below, at_limit], &mut compared, &mut |_| true).unwrap();
+    let throughput: Vec<_> = compared.iter().filter(|one| one.what == What::Throughput).collect();
+    assert!(throughput[0].off().abs() < 0.05 && throughput[1].off() > 0.3, "{throughput:?}");
+    assert!(compared.iter().all(|one| one.load != load || matches!(one.what, What::Throughput | What::Cpu)));
+}
+
+/// A short level is the highest by chance; the best throughput is that of the long one.
+#[test]
+fn the_best_throughput_is_not_the_highest_by_chance() {
+    let level = |users: u32, count: usize, even: u64, odd: u64| {
+        let slice = |at: usize| {
+            let responses = if at.is_multiple_of(2) { even } else { odd };
+            Slice { seconds: 0.1, responses, cpu_seconds: None }
+        };
+        let mut times = Histogram::default();
+        (0..1000).for_each(|_| times.record(ms(30.0)));
+        Level { users, slices: (0..count).map(slice).collect(), times, known: None }
+    };
+    let levels = [level(1, 60, 3, 3), level(4, 60, 5, 9), level(16, 12, 4, 11)];
+    let fitted = fit(&levels, &Known { below_limit: true, ..Known::default() }).unwrap();
+    assert!((fitted.best.value - 70.0).abs() < 0.1, "{:?}", fitted.best);
 }

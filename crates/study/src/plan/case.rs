@@ -1,13 +1,14 @@
 //! A plan from a case: formulas, short simulations, and the scalability law over simulated replicas.
 
+mod answer;
+mod methods;
+
 use super::bottleneck::explained;
-use super::formulas::{View, meets, predict};
-use super::parts::{Part, Parts};
-use super::search::fewest;
+use super::formulas::{View, predict};
+use super::parts::Parts;
 use super::trial::{Trial, loaded, saturating, trial};
-use super::{Asked, CONFIDENCE, Goal, Load, REPLICAS_MAX, changes, points, response};
-use documents::plan::{Answer, Bottleneck, Interval, Kind, Method, Plan, Source, per_second, time};
-use measure::scalability::{self, Fit};
+use super::{Asked, CONFIDENCE, Goal, Load, changes, points, response};
+use documents::plan::{Interval, Kind, Method, Plan, Source};
 use sim::settings::{Policy, System, Traffic};
 use stats::student_t;
 use units::{InstanceCount, Quantile};
@@ -166,208 +167,6 @@ impl<'a> Study<'a> {
         mean(found[0].iter().filter_map(|trial| trial.mean))
     }
 
-    fn by_formulas(&self, parts: &Parts) -> Method {
-        let fewest = |view| {
-            let meets = |replicas| meets(&self.parts(replicas), self.load, self.goal.as_ref(), view);
-            fewest(self.now, REPLICAS_MAX, meets)
-        };
-        let (low, high) = (fewest(View::Favourable), fewest(View::Unfavourable));
-        let limit = parts.limit();
-        Method {
-            name: "queueing formulas",
-            // The upper end: what is too few by it is a risk.
-            replicas: high.or(low),
-            low,
-            high,
-            per_second: limit.is_finite().then(|| Interval::exact(limit)),
-            remark: "from means; ends: one queue, or one a replica".to_owned(),
-        }
-    }
-
-    fn by_simulation(&self, guess: Option<u32>, at_limit: &[Trial]) -> Method {
-        let mut known: Vec<(u32, u32)> = Vec::new();
-        let alone = self.parts(self.now).alone.0;
-        let mut passed = |replicas: u32| match known.iter().find(|(of, _)| *of == replicas) {
-            Some((_, passed)) => *passed,
-            None => {
-                let found = self.trials(&[self.with(replicas, self.load)]);
-                let meets = |trial: &&Trial| trial.meets(self.load, self.goal.as_ref(), alone);
-                let passed = found[0].iter().filter(meets).count() as u32;
-                known.push((replicas, passed));
-                passed
-            }
-        };
-        let guess = guess.unwrap_or_else(|| self.estimate());
-        let most =
-            guess.max(self.now).max(self.estimate()).saturating_mul(4).saturating_add(8).min(REPLICAS_MAX);
-        let majority = fewest(guess, most, |replicas| 2 * passed(replicas) > SEEDS as u32);
-        let (mut low, mut high) = (majority, majority);
-        if let Some(replicas) = majority {
-            let below = (1..replicas).rev().take_while(|fewer| passed(*fewer) > 0).last();
-            low = below.or(low);
-            high = (replicas..=most).find(|more| passed(*more) == SEEDS as u32);
-        }
-        let remark = match majority {
-            Some(_) => format!("request by request, {SEEDS} seeds"),
-            None if self.goal.is_none() => {
-                format!("{SEEDS} seeds: {most} replicas do not carry the load either")
-            }
-            None => format!("{SEEDS} seeds: {most} replicas miss the goal too"),
-        };
-        let per_second = Some(throughput(at_limit)).filter(|_| self.parts(self.now).limit().is_finite());
-        Method { name: SIMULATION, replicas: majority, low, high, per_second, remark }
-    }
-
-    /// Replicas whose limits carry the load, if nothing has to wait.
-    fn estimate(&self) -> u32 {
-        let one = self.parts(1);
-        let limit = one.tightest(Some(Kind::Replica)).map_or(f64::INFINITY, Part::limit);
-        ((self.load.per_second(one.alone.0) / limit).ceil() as u32).clamp(1, REPLICAS_MAX)
-    }
-
-    /// The law over simulated throughput at the limit, for this many requests a second.
-    fn by_law(&self, wanted: f64, replicas: Option<u32>) -> (Method, Option<Fit>) {
-        let none = |remark: String| {
-            (Method { name: LAW, replicas: None, low: None, high: None, per_second: None, remark }, None)
-        };
-        if self.parts(self.now).limit().is_infinite() {
-            return none("no part of the case has a limit".to_owned());
-        }
-        let levels = levels(replicas.unwrap_or(1));
-        let most = levels[levels.len() - 1];
-        // The same users at every level, so that only the replicas differ.
-        let users = saturating(&self.parts(most));
-        let systems: Vec<_> = levels.iter().map(|replicas| self.with(*replicas, users)).collect();
-        let found = self.trials(&systems);
-        let measured: Vec<scalability::Point> = levels
-            .iter()
-            .zip(&found)
-            .flat_map(|(replicas, trials)| {
-                trials.iter().map(|trial| scalability::Point {
-                    concurrency: f64::from(*replicas),
-                    throughput: trial.per_second,
-                })
-            })
-            .collect();
-        let fit = match scalability::fit(&measured) {
-            Ok(fit) => fit,
-            Err(error) => return none(error.to_string()),
-        };
-        if let Err(refusal) = fit.trusted() {
-            let (mut method, _) = none(refusal.to_string());
-            method.remark += ": replicas that differ, or a sharp limit";
-            return (method, Some(fit));
-        }
-        let (low, replicas, high) = points::by_law(&fit, wanted);
-        let interval = fit.throughput_interval(f64::from(self.now), CONFIDENCE);
-        let method = Method {
-            name: LAW,
-            replicas,
-            low,
-            high,
-            per_second: Some(Interval {
-                value: fit.law().throughput(f64::from(self.now)),
-                low: interval.map(|(low, _)| low.max(0.0)),
-                high: interval.map(|(_, high)| high),
-            }),
-            remark: format!(
-                "1 to {most} simulated replicas; no response times{}",
-                if replicas.is_none() { "; never reaches the load" } else { "" }
-            ),
-        };
-        (method, Some(fit))
-    }
-
-    fn answer(&self, methods: &[Method], bottleneck: &Bottleneck) -> Answer {
-        let simulated = &methods[0];
-        let disagree: Vec<&Method> =
-            methods[1..].iter().filter(|method| !overlap(simulated, method)).collect();
-        let agree = disagree.is_empty();
-        let mut why = if agree {
-            "the methods agree within their intervals; the simulation is the closest to the case".to_owned()
-        } else {
-            let reasons = disagree.iter().map(|method| format!("{}: {}", method.name, self.left_out(method)));
-            format!(
-                "trusted: the simulation. Outside its interval: {}",
-                reasons.collect::<Vec<_>>().join("; ")
-            )
-        };
-        if simulated.replicas.is_none() {
-            why = match self.parts(REPLICAS_MAX).tightest(Some(Kind::Shared)) {
-                Some(part) if part.limit() <= self.load.per_second(self.parts(1).alone.0) => format!(
-                    "{}, which all replicas share, carries at most {}; raise that limit first",
-                    part.name,
-                    per_second(part.limit())
-                ),
-                _ => format!(
-                    "{}; without other requests a response takes {} on average: change the goal or the service",
-                    simulated.remark.rsplit(": ").next().unwrap_or_default(),
-                    time(1e3 * self.parts(1).alone.0)
-                ),
-            };
-        } else if bottleneck.kind == Kind::Load && simulated.replicas < Some(self.now) {
-            why += "; fewer replicas than now carry the load";
-        }
-        Answer {
-            replicas: simulated.replicas,
-            low: simulated.low,
-            high: simulated.high,
-            trusted: Some(SIMULATION),
-            agree,
-            why,
-        }
-    }
-
-    /// What another method leaves out in this case.
-    fn left_out(&self, method: &Method) -> String {
-        let service = &self.system.services[self.service];
-        if method.name == LAW {
-            return "it knows no response times, and a part that is shared has a corner that the law lacks"
-                .to_owned();
-        }
-        let mut left = Vec::new();
-        if service.hosts.iter().any(|host| host.quota.is_some()) {
-            left.push("they spread a processor limit evenly over its periods");
-        }
-        if service.server.lock.is_some() {
-            left.push("they do not know how threads exchange a lock");
-        }
-        if service.hosts.len() > 1 {
-            left.push("they take all replicas as equal");
-        }
-        left.push(
-            "they know the means of the times, and neither their distributions nor how they are balanced",
-        );
-        left.join(", ")
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.asked.load.is_none() {
-            notes.push(match self.system.traffic {
-                Traffic::Open { .. } => "the load is the highest rate of the case's traffic".to_owned(),
-                Traffic::Closed { .. } => "the load is that of the case".to_owned(),
-            });
-        }
-        if let Load::Users { think, .. } = self.load
-            && !think.is_zero()
-        {
-            notes.push("think times are exponential".to_owned());
-        }
-        let service = &self.system.services[self.service];
-        if service.hosts.iter().any(|host| host.credits.is_some_and(|credits| !credits.unlimited)) {
-            notes.push("processor credits are taken as spent".to_owned());
-        }
-        if service.hosts.len() > 1 {
-            let names: Vec<&str> = service.hosts.iter().map(|host| host.name.as_str()).collect();
-            notes.push(format!("replicas are placed on {} in turn", names.join(", ")));
-        }
-        notes.push(
-            "each replica has a host of its own; policies, deployments and failures are left out".to_owned(),
-        );
-        notes
-    }
-
     /// What requests wait for at this load, by formulas.
     pub(super) fn waits(&self, parts: &Parts) -> Vec<f64> {
         let quantile = self.goal.map_or(Quantile::P95, |goal| goal.quantile);
@@ -398,24 +197,6 @@ fn load_of(traffic: &Traffic) -> Option<Load> {
     }
 }
 
-/// Replicas over which the law is fitted: as many levels as it needs to be trusted, around the answer.
-fn levels(answer: u32) -> [u32; 6] {
-    if answer <= 6 {
-        return [1, 2, 3, 4, 6, 8];
-    }
-    [1, 2, 4, 6, 8, 10].map(|eighths| (answer * eighths).div_ceil(8))
-}
-
-fn overlap(a: &Method, b: &Method) -> bool {
-    if a.replicas.is_none() || b.replicas.is_none() {
-        // A method that does not apply contradicts nothing; one that finds a number where there is none does.
-        return a.replicas.is_some() || b.replicas.is_none();
-    }
-    let ends = |method: &Method| (method.low.unwrap_or(1), method.high.unwrap_or(u32::MAX));
-    let ((a_low, a_high), (b_low, b_high)) = (ends(a), ends(b));
-    a_low <= b_high && b_low <= a_high
-}
-
 /// Mean throughput of trials, with its interval.
 pub(super) fn throughput(trials: &[Trial]) -> Interval {
     interval(&trials.iter().map(|trial| trial.per_second).collect::<Vec<_>>())
@@ -441,4 +222,3 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 pub(super) const SIMULATION: &str = "simulation";
 /// Seeds of a trial.
 pub(super) const SEEDS: u64 = 3;
-const LAW: &str = "scalability law";

@@ -189,6 +189,56 @@ fn the_bottleneck_is_the_replica_until_it_is_the_shared_part() {
     assert!(too_much.answer.why.contains("pool `terminal`"), "{}", too_much.answer.why);
 }
 
+/// A processor limit of a twentieth of a core: formulas spread it, the simulation has its periods.
+fn throttled() -> System {
+    let work = Step::Work {
+        cpu: Distribution::HyperExponential { mean: Duration::from_micros(68), cv: 3.0 },
+        wait: Distribution::LogNormal { mean: Duration::from_millis(12), cv: 0.05 },
+        bursts: 1,
+        incidents: None,
+    };
+    let quota = sim::settings::Quota { cores: 0.05, period: Duration::from_millis(100) };
+    let host = Host { quota: Some(quota), ..Host::new("host", 4) };
+    let service = Service::new("shop", Server::new(1, 1000), host, vec![Endpoint::new("all", vec![work])]);
+    System::new(Traffic::Closed { users: 30, think: Distribution::ZERO }, vec![service])
+}
+
+#[test]
+fn methods_that_disagree_are_named_with_the_trusted_one_and_the_reason() {
+    let load = Load::Users { users: 30, think: Duration::ZERO };
+    let plan = of_case(&throttled(), "shop", None, &asked(load, Some(p95(30))), 2).unwrap();
+    let ends = |method: &documents::plan::Method| (method.low.unwrap_or(1), method.high.unwrap_or(u32::MAX));
+    let simulated = &plan.methods[0];
+    for method in &plan.methods[1..] {
+        let ((low, high), (of_low, of_high)) = (ends(simulated), ends(method));
+        let apart = of_high < low || high < of_low;
+        assert_eq!(plan.answer.why.contains(&format!("{}: ", method.name)), apart, "{plan:#?}");
+    }
+    assert!(!plan.answer.agree && plan.answer.trusted == Some("simulation"), "{plan:#?}");
+    assert_eq!(plan.answer.replicas, simulated.replicas);
+    let why = "trusted: the simulation. Outside its interval: ";
+    assert!(plan.answer.why.starts_with(why), "{}", plan.answer.why);
+    assert!(plan.answer.why.contains("spread a processor limit evenly"), "{}", plan.answer.why);
+    // One processor without a limit: all agree.
+    let mut system = System { pools: Vec::new(), ..with_pool() };
+    system.services[0].endpoints[0].steps.truncate(1);
+    let plan = of_case(&system, "shop", None, &asked(Load::Rate(30.0), None), 2).unwrap();
+    assert!(plan.answer.agree && plan.answer.why.starts_with("the methods agree"), "{plan:#?}");
+}
+
+#[test]
+fn measured_points_and_the_law_that_disagree_are_told_apart() {
+    // The law has no corner: where the points have one, it is below them.
+    let corner: Vec<_> =
+        (1..=16).map(|at| (f64::from(at), (100.0 * f64::from(at)).min(600.0), None)).collect();
+    let plan = of_points(&points(Axis::Replicas, &corner), &asked(Load::Rate(598.0), None)).unwrap();
+    assert_eq!((plan.answer.trusted, plan.answer.replicas), (Some("measured points"), Some(6)));
+    assert!(!plan.answer.agree && plan.methods[1].low > Some(6), "{plan:#?}");
+    let why = "trusted: the measured points, because the load lies within the measured replicas; outside their interval: \
+               scalability law";
+    assert_eq!(plan.answer.why, why);
+}
+
 #[test]
 fn the_response_time_is_divided_into_queues_and_service() {
     let plan = of_case(&with_pool(), "shop", None, &asked(Load::Rate(35.0), None), 2).unwrap();
@@ -264,6 +314,14 @@ fn replicas_that_share_a_part_are_told_from_those_that_do_not() {
     assert!((law.throughput(11.0) >= 800.0) && (law.throughput(10.0) < 800.0));
     let shared = plan(&|at| (100.0 * at).min(120.0), 200.0);
     assert_eq!((shared.bottleneck.kind, shared.answer.replicas), (Kind::Shared, None));
+    assert!(shared.bottleneck.said.contains("more than 2 replicas bring nothing"), "{:?}", shared.bottleneck);
+    // The replica was the limit until the shared part was.
+    let later = of_points(
+        &points(Axis::Replicas, &[(1.0, 100.0, None), (2.0, 150.0, None), (3.0, 151.0, None)]),
+        &asked(Load::Rate(120.0), None),
+    )
+    .unwrap();
+    assert_eq!((later.bottleneck.kind, later.answer.replicas), (Kind::Shared, Some(2)), "{later:?}");
     // The interactive response time law: 1,000 users with 5 s, who wait for nothing else.
     let load = Load::Users { users: 1000, think: Duration::from_secs(5) };
     let users = of_points(&of(&|at| law.throughput(at)), &asked(load, None)).unwrap();

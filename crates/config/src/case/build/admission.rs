@@ -4,14 +4,17 @@ use super::Builder;
 use super::keys::{Keys, classes};
 use crate::case::file::{AdmissionTable, CaseTable, TrafficTable};
 use crate::check::classes::{Classes, concurrency_limits, or_empty, policies, rate_classes, service_levels};
+use crate::check::key::header_name;
 use crate::check::limits;
 use crate::file::FilePriority;
-use control::admission::WaitingSettings;
+use control::admission::{WaitingSettings, patience};
 use control::concurrency::{AdaptiveSettings, Priorities, Priority};
 use control::service_level::ServiceLevelSettings;
-use fields::{At, Report, find};
+use fields::{At, Report, Text, find};
 use gateway::settings::{Class, ConcurrencySettings, Policy, RateClassSettings, RoutePriority};
-use sim::settings::{Admission, Bound, ConcurrencyLimit, Gated, Keyed, Limits, RateLimit, RequestPriority};
+use sim::settings::{
+    Admission, Bound, ConcurrencyLimit, Gated, Keyed, Limits, RateLimit, RequestDeadline, RequestPriority,
+};
 
 /// The classes of a case by their index.
 pub(super) struct Known<'a> {
@@ -21,7 +24,7 @@ pub(super) struct Known<'a> {
     limits: Vec<Class<ConcurrencySettings>>,
     policies: Vec<Policy>,
     /// The names of the priority classes, the lowest first.
-    priorities: Vec<String>,
+    pub(super) priorities: Vec<String>,
     /// The key of each rate class that has one.
     keyed: Vec<Option<Keyed>>,
     pub(super) traffic: Option<&'a TrafficTable>,
@@ -101,7 +104,7 @@ fn concurrency(found: &ConcurrencySettings) -> ConcurrencyLimit {
 impl Builder<'_> {
     pub(super) fn admission(&mut self, table: Option<&At<AdmissionTable>>) -> Admission {
         let Some(At { value: table, place }) = table else { return Admission::default() };
-        let AdmissionTable { rate_class, concurrency, policy, priority } = table;
+        let AdmissionTable { rate_class, concurrency, policy, priority, deadline_header } = table;
         if rate_class.is_none()
             && concurrency.is_none()
             && policy.is_none()
@@ -131,19 +134,41 @@ impl Builder<'_> {
         }
         Admission {
             priority: priority.as_ref().map_or(RequestPriority::None, |at| self.priority(at)),
+            deadline: deadline_header.as_ref().and_then(|at| self.deadline(at)),
             always: self.classes.limits(rate, limit, false),
             policy: found.and_then(|policy| self.classes.gated(policy)),
         }
     }
 
-    fn priority(&mut self, at: &At<FilePriority>) -> RequestPriority {
+    /// The key that says how long clients wait, with the time of each of its values.
+    fn deadline(&mut self, at: &At<Text>) -> Option<RequestDeadline> {
+        let header = header_name(at, self.report);
+        let example = "shares: { 250ms: 20%, 2s: 80% }";
+        let key = self.keys.named(&header, example, &at.place, self.classes.traffic?, self.report)?;
+        let names = self.keys.names(key);
+        let help = format!("write `{header}: {{ {example} }}` in `traffic.keys`");
+        if names.is_empty() {
+            let message = format!("the values of `{header}` have no names");
+            self.report.wrong(&at.place, message, "how long is each?", help.clone());
+        }
+        let values: Vec<_> = names.iter().map(|name| patience(&header, name.as_bytes())).collect();
+        for (name, _) in names.iter().zip(&values).filter(|(_, found)| found.is_none()) {
+            let message = format!("the value `{name}` of `{header}` is not a time of at most a day");
+            self.report.wrong(&at.place, message, "ignored by a gateway", help.clone());
+        }
+        Some(RequestDeadline { key, values: values.into() })
+    }
+
+    pub(super) fn priority(&mut self, at: &At<FilePriority>) -> RequestPriority {
         let names: Vec<&str> = self.classes.priorities.iter().map(String::as_str).collect();
         let (header, otherwise) = match limits::priority(at, &names, self.report) {
             RoutePriority::Class(class) => return RequestPriority::Class(Priority(class)),
             RoutePriority::Header { name, otherwise } => (name, otherwise),
         };
         let traffic = self.classes.traffic;
-        let key = traffic.and_then(|traffic| self.keys.named(&header, &at.place, traffic, self.report));
+        let example = format!("shares: {{ {}: 20% }}", names.last().unwrap_or(&"high"));
+        let key =
+            traffic.and_then(|traffic| self.keys.named(&header, &example, &at.place, traffic, self.report));
         let Some(key) = key else { return RequestPriority::None };
         let classes = classes(self.keys.names(key), &names, &header, &at.place, self.report);
         let classes = classes.into_iter().map(Priority).collect();

@@ -1,13 +1,18 @@
 //! Balancing, and the start and end of instances.
 
 use super::Builder;
-use super::keys::CLIENT;
+use super::keys::{CLIENT, COUNTED};
 use super::service::share_of;
 use crate::case::file::{BalancingTable, ConnectionTable, DeploymentTable, RetriesTable, StartTable};
-use crate::check::pools;
-use crate::file::FileAffinity;
+use crate::check::{limits, pools};
+use crate::file::{FileAffinity, FileHealth};
+use control::admission::WaitingSettings;
+use control::concurrency::Queue;
 use fields::{At, Span, word};
-use sim::settings::{Algorithm, Balancing, Connections, Deployment, KeyId, Retries, Reuse, Start, Zones};
+use sim::settings::{
+    Algorithm, Balancing, Connections, Deployment, HealthChecks, KeyId, Retries, Reuse, SlotQueue, Start,
+    Zones,
+};
 use std::time::Duration;
 
 impl Builder<'_> {
@@ -52,16 +57,19 @@ impl Builder<'_> {
         let ejection = table.ejection.as_ref();
         let ejection = ejection.and_then(|at| pools::ejection(&at.value, self.report).checked().ok());
         let usual = gateway::settings::Pool::new("", Vec::new()).panic_below;
-        let found = Balancing { algorithm, affinity, ejection, ..Balancing::default() };
+        let health = table.health.as_ref().map(|at| self.health(&at.value));
+        let found = Balancing { algorithm, affinity, ejection, health, ..Balancing::default() };
         if let Some(at) = table.panic_below.as_ref().filter(|_| !found.is_managed()) {
             let help = "add `ejection: {}`, or remove it".to_owned();
-            let message = "only with `ejection`, `affinity` or `consistent-hash`".to_owned();
+            let message = "only with `ejection`, `health`, `affinity` or `consistent-hash`".to_owned();
             self.report.wrong(&at.place, message, "no effect", help);
         }
         if let Some(at) = table.cross_zone.as_ref().filter(|_| found.is_managed() && zones.are_separate()) {
-            let help = "remove `cross_zone`, or `ejection`, `affinity` and `consistent-hash`".to_owned();
+            let help =
+                "remove `cross_zone`, or `ejection`, `health`, `affinity` and `consistent-hash`".to_owned();
             let message =
-                "`false` cannot be simulated with `ejection`, `affinity` or `consistent-hash`".to_owned();
+                "`false` cannot be simulated with `ejection`, `health`, `affinity` or `consistent-hash`"
+                    .to_owned();
             self.report.wrong(&at.place, message, "not simulated together", help);
         }
         Balancing {
@@ -78,10 +86,25 @@ impl Builder<'_> {
                 }
             }),
             instance_limit: table.instance_limit.as_ref().map(|at| at.value.0),
+            queue: self.slot_queue(table),
             slow_start: table.slow_start.as_ref().map(|at| at.value.0),
             network: self.span(table.network.as_ref(), Duration::ZERO),
             ..found
         }
+    }
+
+    /// The queue of the requests that wait for a slot at an instance.
+    fn slot_queue(&mut self, table: &BalancingTable) -> Option<SlotQueue> {
+        let at = table.queue.as_ref()?;
+        if table.instance_limit.is_none() {
+            let message = "`queue` requires `instance_limit`: without a limit, no request waits".to_owned();
+            let help = "add `instance_limit`, or remove `queue`".to_owned();
+            self.report.wrong(&at.place, message, "for which slots?", help);
+            return None;
+        }
+        let Queue { places, longest_wait } = limits::queue(&at.value, self.report);
+        let settings = WaitingSettings::bounded(places, longest_wait);
+        Some(SlotQueue { settings, classes: self.classes.priorities.len().max(1) as u8 })
     }
 
     /// The algorithm with the key that it hashes.
@@ -109,6 +132,21 @@ impl Builder<'_> {
         }
     }
 
+    /// Active checks. All simulated responses to them have the status that passes.
+    fn health(&mut self, table: &FileHealth) -> HealthChecks {
+        let found = pools::health(table, self.report);
+        if let Some(at) = &table.status {
+            let message = "a simulated check has no status".to_owned();
+            self.report.wrong(&at.place, message, "no effect", "remove it".to_owned());
+        }
+        HealthChecks {
+            interval: found.interval,
+            timeout: found.timeout,
+            healthy_after: found.healthy_after,
+            unhealthy_after: found.unhealthy_after,
+        }
+    }
+
     /// The clients that stay with their instance.
     fn affinity(&mut self, at: &At<FileAffinity>, algorithm: Algorithm) -> Option<KeyId> {
         if matches!(algorithm, Algorithm::ConsistentHash { .. }) {
@@ -118,7 +156,7 @@ impl Builder<'_> {
         }
         pools::affinity(&at.value, self.report);
         let traffic = self.classes.traffic?;
-        self.keys.named(CLIENT, &at.place, traffic, self.report)
+        self.keys.named(CLIENT, COUNTED, &at.place, traffic, self.report)
     }
 
     pub(super) fn start(&mut self, table: Option<&StartTable>) -> Start {

@@ -2,20 +2,20 @@
 
 use super::behavior::{Directions, blamed};
 use super::pods::{Cluster, count};
+use super::query::QueryKeys;
 use super::{Builder, DATE_NEEDED};
 use crate::case::calendar::since_midnight;
 use crate::case::file::ScalingTable;
-use crate::case::keda_file::{CronTable, FallbackTable, KedaTable, OutageTable, PrometheusTable};
+use crate::case::keda_file::{CronTable, FallbackTable, KedaTable, PrometheusTable};
 use crate::case::words::Number;
-use control::scaling::hpa::{Milli, TotalTarget};
+use control::scaling::hpa::TotalTarget;
 use control::scaling::keda::{
     Cron, Fallback, FallbackBehavior, KedaSettings, KedaSettingsError, LocalTime, Pause, Trigger,
     cpu_utilization,
 };
 use fields::{At, Place, Switch, Text, word};
-use sim::settings::{KedaInput, KedaScaling, Outage, Query};
-use std::time::Duration;
-use units::{InstanceCount, Timestamp};
+use sim::settings::{KedaInput, KedaScaling, Query};
+use units::InstanceCount;
 
 impl Builder<'_> {
     pub(super) fn keda(&mut self, table: &ScalingTable, at: &At<KedaTable>) -> KedaScaling {
@@ -75,13 +75,7 @@ impl Builder<'_> {
     }
 
     fn prometheus(&mut self, table: &PrometheusTable) -> (Trigger, Query) {
-        let sources = [("balancer", false), ("pods", true)];
-        let target = Milli((table.threshold.value.0 * 1000.0).round() as i64);
-        if target.0 == 0 {
-            let (found, place) = (table.threshold.value.0, &table.threshold.place);
-            let message = format!("the threshold is {found}, but must be at least 0.001");
-            self.report.wrong(place, message, "this number", "write the target of a pod".to_owned());
-        }
+        let target = self.threshold(&table.threshold);
         let target = if self.is_total(table.metric_type.as_ref()) {
             TotalTarget::Value(target)
         } else {
@@ -92,18 +86,19 @@ impl Builder<'_> {
             activation: table.activation_threshold.as_ref().map_or(0.0, |At { value: Number(at), .. }| *at),
             ignore_null_values: table.ignore_null_values.as_ref().is_none_or(|at| at.value.0),
         };
-        let outages: Vec<Outage> =
-            table.outages.iter().flatten().flat_map(|at| self.each_day(&at.value)).collect();
-        let query = Query {
-            metric: table.measures.value.0,
-            window: self.span(table.window.as_ref(), WINDOW),
-            of_pods: word(table.source.as_ref(), &sources, self.report),
-            outages,
-        };
+        let query = self.query(QueryKeys {
+            measures: &table.measures,
+            factor: table.factor.as_ref(),
+            file: table.file.as_ref(),
+            bin: table.bin.as_ref(),
+            source: table.source.as_ref(),
+            window: table.window.as_ref(),
+            outages: table.outages.as_deref().unwrap_or_default(),
+        });
         (trigger, query)
     }
 
-    fn is_total(&mut self, metric_type: Option<&At<Text>>) -> bool {
+    pub(super) fn is_total(&mut self, metric_type: Option<&At<Text>>) -> bool {
         word(metric_type, &[("AverageValue", false), ("Value", true)], self.report)
     }
 
@@ -159,18 +154,6 @@ impl Builder<'_> {
         }
     }
 
-    /// The days of the run with an outage.
-    fn each_day(&self, outage: &OutageTable) -> impl Iterator<Item = Outage> + use<> {
-        let begins = since_midnight(self.calendar.civil(self.calendar.starts(self.warm_up)));
-        let first = (outage.at.value.0 + DAY).saturating_sub(begins);
-        let (first, lasts) = (Duration::from_secs(first.as_secs() % DAY.as_secs()), outage.lasts.value.0);
-        let end = self.warm_up + self.measured;
-        (0..).map(move |day| first + DAY * day).take_while(move |at| *at < end).map(move |at| {
-            let from = Timestamp::ZERO + at;
-            Outage { from, until: from + lasts }
-        })
-    }
-
     /// The local time at the beginning of the simulated time, which is the warm-up before the measured time.
     fn local_time(&self) -> LocalTime {
         let civil = self.calendar.civil(self.calendar.starts(self.warm_up));
@@ -205,7 +188,3 @@ fn place_of<'a>(error: &KedaSettingsError, at: &'a At<KedaTable>) -> &'a Place {
     };
     place.unwrap_or(&at.place)
 }
-
-/// The usual span of a rate.
-const WINDOW: Duration = Duration::from_secs(60);
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);

@@ -66,13 +66,14 @@ impl Keys {
             KeyBy::Client => CLIENT.to_owned(),
             KeyBy::Header(name) | KeyBy::Cookie(name) => name,
         };
-        self.named(&name, &at.place, traffic, report)
+        self.named(&name, COUNTED, &at.place, traffic, report)
     }
 
-    /// The key with this name.
+    /// The key with this name; `example` is what to write for it if there is none.
     pub(super) fn named(
         &self,
         name: &str,
+        example: &str,
         place: &Place,
         traffic: &TrafficTable,
         report: &mut Report,
@@ -82,7 +83,7 @@ impl Keys {
         let said = traffic.keys.iter().flat_map(Names::iter).any(|key| key.name.eq_ignore_ascii_case(name));
         if found.is_none() && !said && !report.knows_of(&place.path) {
             let message = format!("simulated requests have no `{name}`");
-            let help = format!("add `keys: {{ {name}: {{ count: 1000, zipf: 1 }} }}` to `traffic`");
+            let help = format!("add `keys: {{ {name}: {{ {example} }} }}` to `traffic`");
             report.wrong(place, message, "not in `traffic.keys`", help);
         }
         found
@@ -93,6 +94,9 @@ impl Keys {
         &self.names[usize::from(key.0)]
     }
 }
+
+/// Values that are only told apart.
+pub(super) const COUNTED: &str = "count: 1000, zipf: 1";
 
 fn values(table: &KeyTable, place: &Place, report: &mut Report) -> Option<Values> {
     let KeyTable { count, zipf, shares } = table;

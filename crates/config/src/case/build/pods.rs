@@ -11,7 +11,7 @@ use control::scaling::Scheduled;
 use control::scaling::hpa::{Controller, HpaSettings, HpaSettingsError, Metric, Milli, Source, Version};
 use control::scaling::knative::{KnativeSettings, KnativeSettingsError};
 use fields::{At, Count, Place, Share, Span, between};
-use sim::settings::{HpaScaling, KnativeScaling, PodMetric};
+use sim::settings::{HpaScaling, KnativeScaling, PodMetric, Query};
 use units::InstanceCount;
 
 /// The keys about the cluster.
@@ -28,6 +28,7 @@ impl Builder<'_> {
             cpu,
             requests_per_second,
             in_flight,
+            metrics: others,
             request,
             behavior,
             stabilize_down,
@@ -41,7 +42,7 @@ impl Builder<'_> {
         if let Some(cpu) = cpu.as_ref().filter(|cpu| self.knows_cpu(&cpu.place)) {
             let percent = self.cpu_target(cpu, request.as_ref(), at);
             metrics.push(Metric::cpu_utilization(percent));
-            kinds.push(PodMetric::Cpu);
+            kinds.push(Query::last(PodMetric::Cpu));
         }
         let of_pods = [
             ("requests-per-second", requests_per_second, PodMetric::RequestsPerSecond),
@@ -51,7 +52,12 @@ impl Builder<'_> {
             let Some(At { value: Number(target), .. }) = target else { continue };
             let average = Milli((target * 1000.0).round() as i64);
             metrics.push(Metric { name: name.to_owned(), source: Source::Pods { average } });
-            kinds.push(kind);
+            kinds.push(Query::last(kind));
+        }
+        for one in others.iter().flatten() {
+            let (metric, query) = self.hpa_metric(&one.value);
+            metrics.push(metric);
+            kinds.push(query);
         }
         let directions = Directions {
             behavior: behavior.as_ref(),

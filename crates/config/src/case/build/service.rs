@@ -4,7 +4,9 @@ use super::Builder;
 use crate::case::file::{BalancingTable, EndpointTable, IncidentsTable, ServiceTable, StepTable};
 use crate::case::words::Times;
 use fields::{At, Count, Named, Names, Place, Share, Text, between, suggestion};
-use sim::settings::{Call, Connections, Distribution, Endpoint, Incidents, PoolId, Service, ServiceId, Step};
+use sim::settings::{
+    Call, Connections, Distribution, Endpoint, Incidents, PoolId, RequestPriority, Service, ServiceId, Step,
+};
 use std::time::Duration;
 use units::InstanceCount;
 
@@ -12,7 +14,8 @@ impl Builder<'_> {
     /// The service, unless there are problems.
     pub(super) fn service(&mut self, place: usize, named: &Named<At<ServiceTable>>) -> Option<Service> {
         let At { value: table, place: at } = named.value.as_ref()?;
-        let endpoints = table.endpoints.0.as_ref().map(|found| self.endpoints(found, place == 0));
+        let limited = table.admission.is_some();
+        let endpoints = table.endpoints.0.as_ref().map(|found| self.endpoints(found, place == 0, limited));
         let server = table.server.0.as_ref().map(|at| self.server(&at.value));
         let hosts = table.hosts.0.as_ref().map(|found| self.hosts(found));
         let (scaling, least) = self.scaling(table.scaling.as_ref());
@@ -30,6 +33,7 @@ impl Builder<'_> {
             hash: None,
             affinity: None,
             ejection: None,
+            health: None,
             panic_below: None,
             nodes: None,
             reuse: None,
@@ -38,6 +42,7 @@ impl Builder<'_> {
             timeout: None,
             retries: None,
             instance_limit: None,
+            queue: None,
             slow_start: None,
             network: None,
             cross_zone: None,
@@ -75,7 +80,12 @@ impl Builder<'_> {
         })
     }
 
-    fn endpoints(&mut self, at: &At<Names<At<EndpointTable>>>, entry: bool) -> Option<Vec<Endpoint>> {
+    fn endpoints(
+        &mut self,
+        at: &At<Names<At<EndpointTable>>>,
+        entry: bool,
+        limited: bool,
+    ) -> Option<Vec<Endpoint>> {
         let known = self.report.problems.len();
         let usual = if entry { 1.0 } else { 0.0 };
         let mut endpoints = Vec::new();
@@ -85,7 +95,14 @@ impl Builder<'_> {
             let share = table.share.as_ref().map_or(usual, |at| at.value.0);
             let steps = self.steps(table, place);
             let errors = share_of(table.errors.as_ref(), 0.0);
-            endpoints.push(Endpoint { name: named.name.clone(), share, steps, errors });
+            let priority = table.priority.as_ref();
+            if let Some(at) = priority.filter(|_| !limited) {
+                let help = "add `admission` to the service, or remove it".to_owned();
+                let message = "no limit before the balancer uses it".to_owned();
+                self.report.wrong(&at.place, message, "no effect", help);
+            }
+            let priority = priority.map_or(RequestPriority::None, |at| self.priority(at));
+            endpoints.push(Endpoint { name: named.name.clone(), share, steps, errors, priority });
         }
         if endpoints.is_empty()
             && self.report.problems.len() == known

@@ -12,7 +12,8 @@ use std::time::Duration;
 use units::Rate;
 
 /// Traffic of a stage, and the measured time.
-pub(super) struct Found {
+#[derive(Debug, Clone)]
+pub(in crate::case) struct Found {
     pub(super) traffic: Traffic,
     pub(super) measured: Duration,
     /// The time before it: whole rows of a table.

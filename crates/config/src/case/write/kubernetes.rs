@@ -5,6 +5,7 @@ mod keda;
 use super::{Draft, application, head, key_for, original, start, to_fill_in};
 use control::scaling::hpa::{
     Behavior, Change, HpaSettings, Metric, Milli, RatePolicy, ResourceTarget, Rules, Select, Source,
+    TotalTarget,
 };
 use import::kubernetes::{Autoscaler, Autoscalers, Container, Pods, metric_words};
 
@@ -22,8 +23,8 @@ pub fn kubernetes(found: &Autoscalers) -> Result<Draft, Vec<String>> {
         if targets.is_empty() {
             let (spot, name) = (&autoscaler.spot, &autoscaler.name);
             unusable.push(format!(
-                "{spot} (`{name}`): it has no metric that headroom can simulate (processor utilization, or requests \
-                 per second or in flight of a pod); --without {name} leaves it out"
+                "{spot} (`{name}`): it has no metric that headroom can simulate (processor use, or a metric of pods, \
+                 of an object or from an external source); --without {name} leaves it out"
             ));
             continue;
         }
@@ -63,78 +64,135 @@ struct Targets {
     cpu: Option<u32>,
     requests_per_second: Option<Milli>,
     in_flight: Option<Milli>,
+    /// Entries of `metrics`.
+    others: String,
 }
 
 impl Targets {
     /// Reports each metric that a case file cannot say, and each that was taken for one that it can.
     fn of(autoscaler: &Autoscaler, left_out: &mut Vec<String>, assumed: &mut Vec<String>) -> Self {
         let mut targets = Targets::default();
+        let pods = autoscaler.pods.as_ref();
         for (metric, spot) in autoscaler.settings.metrics.iter().zip(&autoscaler.metric_spots) {
             let place = format!("{spot} (`{}`): {}", autoscaler.name, metric_words(metric));
-            match known(metric, autoscaler.pods.as_ref()) {
-                Some(Known::Cpu(percent)) if targets.cpu.is_none() => {
-                    targets.cpu = Some(percent);
-                    left_out.extend(without_request(autoscaler.pods.as_ref(), &place));
+            let measures = of_requests(&metric.name);
+            match (&metric.source, measures) {
+                (Source::Resource { .. } | Source::ContainerResource { .. }, _) => {
+                    match cpu_target(metric, pods) {
+                        Some(ResourceTarget::Utilization(percent)) if targets.cpu.is_none() => {
+                            targets.cpu = Some(percent);
+                            left_out.extend(without_request(pods, &place));
+                        }
+                        Some(ResourceTarget::Utilization(_)) => {
+                            left_out.push(format!("{place} has a second target; left out"));
+                        }
+                        Some(ResourceTarget::AverageValue(average)) => {
+                            let target = TotalTarget::AverageValue(average);
+                            targets.others += &entry("Resource", metric, Some("cpu"), target);
+                        }
+                        None => left_out.push(format!("{place} cannot be simulated; left out")),
+                    }
                 }
-                Some(Known::RequestsPerSecond(average)) if targets.requests_per_second.is_none() => {
-                    targets.requests_per_second = Some(average);
+                (Source::Pods { average }, Some(REQUESTS)) if targets.requests_per_second.is_none() => {
+                    targets.requests_per_second = Some(*average);
                     assumed.push(format!("{place} is taken for the requests per second of a pod"));
                 }
-                Some(Known::InFlight(average)) if targets.in_flight.is_none() => {
-                    targets.in_flight = Some(average);
+                (Source::Pods { average }, Some(IN_FLIGHT)) if targets.in_flight.is_none() => {
+                    targets.in_flight = Some(*average);
                     assumed.push(format!("{place} is taken for the requests in flight at a pod"));
                 }
-                Some(_) => left_out.push(format!("{place} has a second target; left out")),
-                None => left_out.push(format!("{place} cannot be simulated; left out")),
+                (Source::Pods { average }, _) => {
+                    targets.others += &entry("Pods", metric, measures, TotalTarget::AverageValue(*average));
+                    assumed.extend(measures.map(|measures| format!("{place} is taken for `{measures}`")));
+                }
+                (Source::Object { target, .. }, _) => {
+                    targets.others += &entry("Object", metric, measures, *target);
+                    assumed.extend(measures.map(|measures| format!("{place} is taken for `{measures}`")));
+                }
+                (Source::External { target, .. }, _) => {
+                    targets.others += &entry("External", metric, measures, *target);
+                    assumed.extend(measures.map(|measures| format!("{place} is taken for `{measures}`")));
+                }
             }
         }
         targets
     }
 
     fn is_empty(&self) -> bool {
-        self.cpu.is_none() && self.requests_per_second.is_none() && self.in_flight.is_none()
+        self.cpu.is_none()
+            && self.requests_per_second.is_none()
+            && self.in_flight.is_none()
+            && self.others.is_empty()
     }
 }
 
-/// A metric that a case file has.
-enum Known {
-    Cpu(u32),
-    RequestsPerSecond(Milli),
-    InFlight(Milli),
-}
-
-fn known(metric: &Metric, pods: Option<&Pods>) -> Option<Known> {
+/// The target of processor use of the whole pod.
+fn cpu_target(metric: &Metric, pods: Option<&Pods>) -> Option<ResourceTarget> {
     let only = pods.and_then(|pods| match pods.containers.as_slice() {
         [only] => Some(only.name.as_str()),
         _ => None,
     });
     match &metric.source {
-        Source::Resource { target: ResourceTarget::Utilization(percent) } if metric.name == "cpu" => {
-            Some(Known::Cpu(*percent))
-        }
+        Source::Resource { target } if metric.name == "cpu" => Some(*target),
         // The only container is the pod.
-        Source::ContainerResource { container, target: ResourceTarget::Utilization(percent) }
+        Source::ContainerResource { container, target }
             if metric.name == "cpu" && only == Some(container) =>
         {
-            Some(Known::Cpu(*percent))
+            Some(*target)
         }
-        Source::Pods { average } => of_requests(&metric.name).map(|known| known(*average)),
         _ => None,
     }
 }
 
-/// What a metric of pods measures, by its name: adapters name it after the metric that they read.
-fn of_requests(name: &str) -> Option<fn(Milli) -> Known> {
+/// What a metric measures, by its name: adapters name it after the metric that they read.
+fn of_requests(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase().replace(['-', '.', ':'], "_");
     let has = |part: &str| name.contains(part);
     if has("in_flight") || has("inflight") || has("concurrent_requests") || has("active_requests") {
-        Some(Known::InFlight)
+        Some(IN_FLIGHT)
     } else if (has("request") && has("per_second")) || name == "http_requests" || has("rps") || has("qps") {
-        Some(Known::RequestsPerSecond)
+        Some(REQUESTS)
     } else {
         None
     }
 }
+
+/// An entry of `metrics`. What an unknown metric measures is a key to fill in.
+fn entry(kind: &str, metric: &Metric, measures: Option<&str>, target: TotalTarget) -> String {
+    let mut text = format!("          - type: {kind}\n");
+    let mut key = |key: &str, value: &str| text += &format!("            {key}: {value}\n");
+    if kind != "Resource" {
+        key("name", &quoted(&metric.name));
+    }
+    if let Source::Object { kind, .. } = &metric.source {
+        key("object", &quoted(kind));
+    }
+    match measures {
+        Some(measures) => key("measures", measures),
+        None => {
+            let what = "what the metric is: requests-per-second, in-flight, queue-length, cpu, p95, or recorded with \
+                        `file`";
+            key("measures", &format!("TODO # {what}"));
+        }
+    }
+    let (threshold, is_total) = match target {
+        TotalTarget::AverageValue(target) => (target, false),
+        TotalTarget::Value(target) => (target, true),
+    };
+    key("threshold", &cores(threshold).to_string());
+    if is_total {
+        key("metric_type", "Value");
+    }
+    text
+}
+
+/// A name of Kubernetes as a text in YAML.
+fn quoted(name: &str) -> String {
+    format!("'{}'", name.replace('\'', "''"))
+}
+
+const REQUESTS: &str = "requests-per-second";
+const IN_FLIGHT: &str = "in-flight";
 
 /// Containers without a request, for which Kubernetes computes no utilization.
 fn without_request(pods: Option<&Pods>, place: &str) -> Vec<String> {
@@ -185,6 +243,9 @@ fn service(autoscaler: &Autoscaler, targets: &Targets, key: &str) -> String {
     let of_pods = [("requests_per_second", targets.requests_per_second), ("in_flight", targets.in_flight)];
     for (key, target) in of_pods {
         text += &target.map_or_else(String::new, |target| format!("        {key}: {}\n", cores(target)));
+    }
+    if !targets.others.is_empty() {
+        text += &format!("        metrics:\n{}", targets.others);
     }
     if let Some(behavior) = behavior {
         text += &format!("        {}\n", behavior_words(behavior));
@@ -443,6 +504,38 @@ spec:
             shown += "\n";
         }
         insta::assert_snapshot!(shown);
+    }
+
+    /// A metric of each kind, with names that say what they measure and names that do not.
+    const OTHERS: &str = "    - type: Resource
+      resource: { name: cpu, target: { type: AverageValue, averageValue: 300m } }
+    - type: Pods
+      pods: { metric: { name: packets }, target: { type: AverageValue, averageValue: 1k } }
+    - type: Object
+      object:
+        metric: { name: requests_per_second }
+        describedObject: { apiVersion: networking.k8s.io/v1, kind: Ingress, name: main }
+        target: { type: Value, value: 2k }
+    - type: External
+      external:
+        metric: { name: \"sqs:it's\", selector: { matchLabels: { queue: orders } } }
+        target: { type: AverageValue, averageValue: 30 }
+";
+
+    #[test]
+    fn metrics_of_other_sources_are_entries_with_what_they_measure_to_fill_in() {
+        let text = format!("{PHP}{OTHERS}");
+        insta::assert_snapshot!(shown(&text));
+        let found = read([("hpa.yaml", text.as_str())], &Cluster::default()).unwrap();
+        let draft = kubernetes(&found).unwrap();
+        assert_eq!(draft.left_out, Vec::<String>::new());
+        let mut expected = found.autoscalers[0].settings.metrics.clone();
+        // The selector is not needed: the metric is not queried.
+        let Source::External { selector, .. } = &mut expected[4].source else { panic!("{expected:?}") };
+        *selector = None;
+        assert_eq!(read_again(&draft.text).metrics, expected);
+        let problems = parsed(&draft.text).unwrap_err();
+        assert_eq!(problems.matches("fill in this key").count(), draft.to_fill_in(), "{problems}");
     }
 
     #[test]

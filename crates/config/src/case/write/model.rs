@@ -16,16 +16,14 @@ pub struct Measured<'a> {
     pub notes: &'a str,
     /// Whether it can be relied on, and which figures are unknown.
     pub calibration: &'a Calibration,
-    /// Processor time of a request.
-    pub cpu: &'a Distribution,
-    /// Waiting time of a request.
-    pub wait: &'a Distribution,
+    /// The endpoints, at least one.
+    pub endpoints: &'a [Endpoint<'a>],
     /// The application server.
     pub server: &'a Server,
     /// Cores of an instance; `None` where they are not known.
     pub cores: Option<f64>,
-    /// Places of a shared pool of which a request holds one while it waits.
-    pub pool: Option<u32>,
+    /// A shared pool of which a request holds a place while it waits.
+    pub pool: Option<Pool<'a>>,
     /// Processor use without requests, in cores.
     pub background: f64,
     /// The time from the start of an instance until it serves, and the share of its cores that it uses meanwhile, where the
@@ -37,6 +35,32 @@ pub struct Measured<'a> {
     pub rate: f64,
     /// The goal.
     pub goal: &'a str,
+}
+
+/// An endpoint that was measured.
+#[derive(Debug, Clone)]
+pub struct Endpoint<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its share of the requests, relative to the others; `None` if it is the only one.
+    pub share: Option<f64>,
+    /// Processor time of a request.
+    pub cpu: &'a Distribution,
+    /// Waiting time of a request.
+    pub wait: &'a Distribution,
+    /// Where its figures come from, lines without `#`.
+    pub notes: &'a str,
+}
+
+/// A pool behind a service.
+#[derive(Debug, Clone, Copy)]
+pub struct Pool<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its places.
+    pub places: u32,
+    /// The share of the wait during which a request holds a place, above 0 and at most 1.
+    pub held: f64,
 }
 
 /// The case file.
@@ -55,38 +79,73 @@ pub fn measured(of: &Measured<'_>) -> String {
         goal = of.goal,
         rate = of.rate,
     );
-    if let Some(places) = of.pool {
-        let _ = write!(text, "\npools:\n  shared: {{ places: {places} }}\n");
+    if let Some(Pool { name, places, .. }) = of.pool {
+        let _ = write!(text, "\npools:\n  {}: {{ places: {places} }}\n", keys(&[name]).concat());
     }
-    let _ = write!(text, "\nservices:\n  {}:\n    endpoints:\n      all:\n", of.name);
-    match of.pool {
-        Some(_) => {
-            let half = times(&of.cpu.scaled(0.5));
-            let wait = times(of.wait);
-            let _ = write!(
-                text,
-                "        steps:\n          - cpu: {half}\n          - hold: shared\n            time: {wait}\n          - cpu: \
-                 {half}\n"
-            );
-        }
-        None => {
-            let _ = write!(
-                text,
-                "        cpu: {}\n        wait: {}\n        bursts: 2\n",
-                times(of.cpu),
-                times(of.wait)
-            );
-        }
+    let _ = write!(text, "\nservices:\n  {}:\n    endpoints:\n", of.name);
+    let names: Vec<&str> = of.endpoints.iter().map(|one| one.name).collect();
+    for (one, key) in of.endpoints.iter().zip(keys(&names)) {
+        endpoint(one, &key, of.pool, &mut text);
     }
     let memory =
         of.memory_per_process.map(|bytes| format!(", memory_per_process: {}MiB", bytes.div_ceil(1 << 20)));
     let _ = writeln!(text, "    server: {{ {}{} }}", server(of.server), memory.unwrap_or_default());
+    if matches!(of.server.accept, Accept::Kept { .. }) {
+        // The load generator reuses connections like this.
+        text += "    balancing: { reuse: most-recent }\n";
+    }
     if let Some((boot, cpu)) = of.start {
         let cpu = cpu.map_or_else(String::new, |share| format!(", boot_cpu: {:.1}%", 100.0 * share.min(1.0)));
         let _ = writeln!(text, "    start: {{ boot: {}ms{cpu} }}", boot.as_millis().max(1));
     }
     let _ = writeln!(text, "    hosts: {{ measured: {{ {} }} }}", host(of.cores, of.background));
     text
+}
+
+fn endpoint(of: &Endpoint<'_>, key: &str, pool: Option<Pool<'_>>, text: &mut String) {
+    let name = (key != of.name).then(|| plain(of.name));
+    for line in name.as_deref().into_iter().chain(of.notes.lines()) {
+        let _ = writeln!(text, "      # {line}");
+    }
+    let _ = writeln!(text, "      {key}:");
+    if let Some(share) = of.share {
+        let _ = writeln!(text, "        share: {share:.4}");
+    }
+    let Some(Pool { name, held, .. }) = pool else {
+        let (cpu, wait) = (times(of.cpu), times(of.wait));
+        let _ = write!(text, "        cpu: {cpu}\n        wait: {wait}\n        bursts: 2\n");
+        return;
+    };
+    let half = times(&of.cpu.scaled(0.5));
+    let _ = write!(text, "        steps:\n          - cpu: {half}\n");
+    if held < 1.0 {
+        let _ = writeln!(text, "          - wait: {}", times(&of.wait.scaled(1.0 - held)));
+    }
+    let (hold, wait) = (keys(&[name]).concat(), times(&of.wait.scaled(held)));
+    let _ = write!(text, "          - hold: {hold}\n            time: {wait}\n          - cpu: {half}\n");
+}
+
+/// Names that a case file accepts (letters, digits, `-` and `_`, a letter first), each once, for any names.
+fn keys(names: &[&str]) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for name in names {
+        let plain: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { ' ' }).collect();
+        let words: Vec<&str> = plain.split_whitespace().collect();
+        let key = words.join("-");
+        // YAML reads some words as other values.
+        let reserved = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+        let is_word = key.starts_with(|c: char| c.is_ascii_alphabetic());
+        let key = match is_word && !reserved.contains(&key.to_ascii_lowercase().as_str()) {
+            true => key,
+            false if key.is_empty() => "x".to_owned(),
+            false => format!("x-{key}"),
+        };
+        let other = (2..).map(|number| format!("{key}-{number}")).find(|other| !keys.contains(other));
+        let taken = keys.contains(&key);
+        keys.extend(other.filter(|_| taken).or(Some(key)));
+    }
+    keys
 }
 
 fn calibration(of: &Calibration) -> String {
@@ -118,8 +177,12 @@ fn server(server: &Server) -> String {
         Some(time) => text += &format!(", lock: {}", span(time)),
         None => (),
     }
-    if matches!(server.accept, Accept::PerProcess { .. }) {
-        text += ", accept: per-process";
+    match server.accept {
+        Accept::PerProcess { .. } => text += ", accept: per-process",
+        Accept::Kept { linger, inline, .. } => {
+            text += &format!(", accept: kept, linger: {}, inline: {inline}", span(linger));
+        }
+        Accept::Shared { .. } => (),
     }
     text
 }
@@ -172,10 +235,14 @@ fn span(time: Duration) -> String {
     }
 }
 
+/// Without control characters.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
 /// In double quotes, without control characters.
 fn quoted(text: &str) -> String {
-    let plain: String = text.chars().filter(|c| !c.is_control()).collect();
-    format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
+    format!("\"{}\"", plain(text).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Cores of a service whose processor use is not known.
@@ -201,16 +268,25 @@ mod tests {
         }
     }
 
-    fn written(server: &Server, pool: Option<u32>, cores: Option<f64>) -> String {
+    fn written(server: &Server, pool: Option<Pool<'_>>, cores: Option<f64>) -> String {
         let points = [(10, 0.0), (10, 0.5), (20, 0.9), (80, 1.0)];
         let points = points.map(|(millis, share)| (Duration::from_millis(millis), share));
+        let cpu = Distribution::LogNormal { mean: Duration::from_micros(5_250), cv: 0.31 };
+        let wait = Distribution::Empirical(points.into());
+        let one = |name, share, notes| Endpoint { name, share, cpu: &cpu, wait: &wait, notes };
+        let endpoints = match cores {
+            Some(_) => vec![one("all", None, "")],
+            None => vec![
+                one("GET /products/:id \"x\"", Some(0.75), "cpu 5 ms (4 to 6)\nwait 8 ms"),
+                one("yes", Some(0.25), ""),
+            ],
+        };
         measured(&Measured {
             name: "shop",
             about: "calibrated from http://127.0.0.1:8000/ \"a: b\"",
             notes: "first\n\nlast",
             calibration: &suspect(),
-            cpu: &Distribution::LogNormal { mean: Duration::from_micros(5_250), cv: 0.31 },
-            wait: &Distribution::Empirical(points.into()),
+            endpoints: &endpoints,
             server,
             cores,
             pool,
@@ -223,6 +299,16 @@ mod tests {
     }
 
     #[test]
+    fn any_name_becomes_a_key() {
+        let names = ["GET /products/:id", "log in", "log-in", "yes", "/", "7", "db", "GET /a", "GET /a/"];
+        let keys = keys(&names);
+        assert_eq!(
+            keys,
+            ["GET-products-id", "log-in", "log-in-2", "x-yes", "x", "x-7", "db", "GET-a", "GET-a-2"]
+        );
+    }
+
+    #[test]
     fn what_is_written_can_be_read() {
         let threads = Server { lock: Some(Duration::from_millis(100)), ..Server::new(2, 4) };
         let event_loop = Server {
@@ -230,9 +316,17 @@ mod tests {
             accept: Accept::PerProcess { bound: 9 },
             ..Server::new(1, 1_000)
         };
-        for (server, pool, cores) in
-            [(&threads, None, Some(2.0)), (&event_loop, Some(3), Some(0.5)), (&threads, None, None)]
-        {
+        let linger = Duration::from_millis(200);
+        let kept = Server { accept: Accept::Kept { bound: 9, linger, inline: 10 }, ..threads.clone() };
+        let whole = Some(Pool { name: "shared", places: 3, held: 1.0 });
+        let part = Some(Pool { name: "db.main", places: 3, held: 0.25 });
+        for (server, pool, cores) in [
+            (&threads, None, Some(2.0)),
+            (&event_loop, whole, Some(0.5)),
+            (&kept, None, Some(2.0)),
+            (&threads, part, None),
+            (&threads, None, None),
+        ] {
             let text = written(server, pool, cores);
             let read = crate::case::parse(
                 "shop.yaml",

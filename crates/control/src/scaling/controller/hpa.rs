@@ -2,14 +2,17 @@
 //!
 //! A pod is pending while it is provisioned, running and not ready while it boots, ready while it serves, and
 //! terminating while it drains. Its processor use is that of the last sync period; a pod that ran for less has none
-//! yet.
+//! yet. Metrics of other sources are [queries](Query): of the service for objects and external metrics, and of metrics of
+//! pods an equal part for each ready pod.
 
 use super::super::Scheduled;
 use super::super::hpa::{
     self, Milli, Pod, PodReading, Readiness, Reading, Sample, ScalingActive, Source, Usage,
 };
+use super::query::{Measured, Window};
 use super::{
-    Decision, Fleet, HpaScaling, Instance, MINUTE, Observation, PodMetric, Rhythm, Verdict, common_step,
+    Decision, Fleet, HpaScaling, Instance, MINUTE, Observation, PodMetric, Query, Rhythm, Verdict,
+    common_step,
 };
 use crate::assumption::Assumption;
 use alloc::borrow::ToOwned;
@@ -19,11 +22,15 @@ use alloc::{format, vec};
 use core::time::Duration;
 use units::{InstanceCount, Timestamp};
 
+/// A metric of the service at the last sync: at most one value, or none that could be read.
+type Total = Option<Vec<Milli>>;
+
 /// An autoscaler with its last readings.
 #[derive(Debug)]
 pub(super) struct Hpa {
     hpa: hpa::Hpa,
-    metrics: Vec<PodMetric>,
+    metrics: Vec<Query>,
+    windows: Vec<Window>,
     /// Whether each metric is a pod metric; otherwise it is a total.
     of_pods: Vec<bool>,
     request: Option<f64>,
@@ -31,7 +38,7 @@ pub(super) struct Hpa {
     pods: Vec<Pod>,
     /// For each metric, one for each pod.
     readings: Vec<Vec<PodReading>>,
-    totals: Vec<[Milli; 1]>,
+    totals: Vec<Total>,
     /// A metric failed at the last sync: reported once while it lasts.
     failing: bool,
     /// Scheduled changes of the bounds that are still to come, the next one last.
@@ -72,7 +79,8 @@ impl Hpa {
             sync,
             pods: Vec::new(),
             readings: vec![Vec::new(); metrics.len()],
-            totals: vec![[Milli(0)]; metrics.len()],
+            totals: vec![Some(Vec::new()); metrics.len()],
+            windows: metrics.iter().map(|_| Window::default()).collect(),
             metrics: metrics.clone(),
             failing: false,
             scheduled: in_turn(scheduled),
@@ -99,26 +107,24 @@ impl Hpa {
 
     /// A sync period has passed.
     pub(super) fn read(&mut self, seen: &Observation<'_>) {
-        let Some(requests) = seen.requests.filter(|_| seen.span == self.sync) else { return };
+        if seen.requests.is_none() || seen.span != self.sync {
+            return;
+        }
         let instances = seen.fleet.instances;
         self.pods.clear();
         self.pods.extend(instances.iter().map(pod));
-        let seconds = self.sync.as_secs_f64();
-        for (place, metric) in self.metrics.iter().enumerate() {
-            let total = match metric {
-                PodMetric::Cpu => instances.iter().map(|one| one.used).sum::<f64>() / seconds,
-                PodMetric::RequestsPerSecond => requests.arrived as f64 / seconds,
-                PodMetric::InFlight => requests.in_flight,
+        for (place, query) in self.metrics.iter().enumerate() {
+            self.windows[place].read(query, seen);
+            let result = self.windows[place].result(query, seen.now);
+            self.totals[place] = match result {
+                Measured::Value(value) => Some(vec![milli(value)]),
+                Measured::Empty => Some(Vec::new()),
+                Measured::Failed => None,
             };
-            self.totals[place] = [milli(total)];
-            let each = total / f64::from(seen.fleet.ready().max(1));
+            let ready = f64::from(seen.fleet.ready().max(1));
             self.readings[place].clear();
             self.readings[place].extend(instances.iter().map(|one| {
-                let value = match (metric, one.ready_since) {
-                    (PodMetric::Cpu, _) => one.used / seconds,
-                    (_, Some(_)) => each,
-                    _ => 0.0,
-                };
+                let value = each(one, query, result, ready, self.sync);
                 pod_reading(one, value, seen.now, self.sync, self.request)
             }));
         }
@@ -143,12 +149,10 @@ impl Hpa {
     pub(super) fn decide(&mut self, now: Timestamp, fleet: &Fleet<'_>) -> Verdict {
         let changed = self.happens(now);
         let readings: Vec<Reading<'_>> = (0..self.metrics.len())
-            .map(|place| {
-                if self.of_pods[place] {
-                    Reading::Pods { pods: &self.readings[place], others: &[] }
-                } else {
-                    Reading::Values(&self.totals[place])
-                }
+            .map(|place| match &self.totals[place] {
+                None => Reading::Unavailable,
+                Some(_) if self.of_pods[place] => Reading::Pods { pods: &self.readings[place], others: &[] },
+                Some(total) => Reading::Values(total),
             })
             .collect();
         let observation = hpa::Observation {
@@ -173,6 +177,17 @@ impl Hpa {
         self.failing = failed;
         decisions.extend(reported(&self.hpa, &decision, begins));
         Verdict { desired: (to != from).then_some(to), decisions }
+    }
+}
+
+/// The value of a metric of pods at one pod; none where it has no value yet.
+fn each(one: &Instance, query: &Query, result: Measured, ready: f64, sync: Duration) -> Option<f64> {
+    let Measured::Value(value) = result else { return None };
+    match (&query.metric, one.ready_since) {
+        (PodMetric::Cpu, _) => Some(query.factor * one.used / sync.as_secs_f64()),
+        (PodMetric::ResponseTime(_) | PodMetric::Recorded(_), ready_since) => ready_since.map(|_| value),
+        (_, Some(_)) => Some(value / ready),
+        (_, None) => Some(0.0),
     }
 }
 
@@ -203,14 +218,17 @@ pub(super) fn reported(hpa: &hpa::Hpa, decision: &hpa::Decision, condition: bool
 /// The reading of one pod over a sync period. A pod that ran for less has none yet.
 pub(super) fn pod_reading(
     one: &Instance,
-    value: f64,
+    value: Option<f64>,
     now: Timestamp,
     sync: Duration,
     request: Option<f64>,
 ) -> PodReading {
     let measured = one.started.is_some_and(|started| now.since(started) >= sync);
-    let sample = Sample { value: milli(value), taken: now, window: sync };
-    PodReading { sample: measured.then_some(sample), request: Some(milli(request.unwrap_or(one.cores))) }
+    let sample = |value| Sample { value: milli(value), taken: now, window: sync };
+    PodReading {
+        sample: value.filter(|_| measured).map(sample),
+        request: Some(milli(request.unwrap_or(one.cores))),
+    }
 }
 
 pub(super) fn pod(instance: &Instance) -> Pod {

@@ -5,13 +5,10 @@
 use super::super::hpa::{self, Pod, PodReading, ScalingActive, Usage};
 use super::super::keda::{self, Reading};
 use super::hpa::{pod, pod_reading, reported};
-use super::{
-    Decision, Fleet, KedaInput, KedaScaling, MINUTE, Observation, PodMetric, Query, Rhythm, Verdict,
-    common_step,
-};
+use super::query::{Measured, Window};
+use super::{Decision, Fleet, KedaInput, KedaScaling, MINUTE, Observation, Rhythm, Verdict, common_step};
 use crate::assumption::Assumption;
 use alloc::borrow::ToOwned;
-use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use alloc::{format, vec};
@@ -27,8 +24,8 @@ pub(super) struct Keda {
     sync: Duration,
     pods: Vec<Pod>,
     cpu: Vec<PodReading>,
-    /// For each trigger: the values of its window, one a sync period; none where the result was empty.
-    values: Vec<VecDeque<Option<f64>>>,
+    /// For each trigger: the values of its window.
+    windows: Vec<Window>,
     /// A metric failed at the last sync: reported once while it lasts.
     failing: bool,
     /// The last poll failed, or had a fallback: reported when it changes.
@@ -63,7 +60,7 @@ impl Keda {
         Ok(Keda {
             keda: keda::Keda::new(Timestamp::ZERO, keda.clone())
                 .map_err(|problem| vec![problem.to_string()])?,
-            values: vec![VecDeque::new(); inputs.len()],
+            windows: inputs.iter().map(|_| Window::default()).collect(),
             inputs: inputs.clone(),
             request: *request,
             sync,
@@ -95,26 +92,20 @@ impl Keda {
 
     /// A sync period has passed.
     pub(super) fn read(&mut self, seen: &Observation<'_>) {
-        let Some(requests) = seen.requests.filter(|_| seen.span == self.sync) else { return };
+        if seen.requests.is_none() || seen.span != self.sync {
+            return;
+        }
         let instances = seen.fleet.instances;
         let seconds = self.sync.as_secs_f64();
         self.pods.clear();
         self.pods.extend(instances.iter().map(pod));
         self.cpu.clear();
-        let cpu = |one| pod_reading(one, one.used / seconds, seen.now, self.sync, self.request);
+        let cpu = |one| pod_reading(one, Some(one.used / seconds), seen.now, self.sync, self.request);
         self.cpu.extend(instances.iter().map(cpu));
-        for (input, values) in self.inputs.iter().zip(&mut self.values) {
-            let KedaInput::Query(Query { metric, window, of_pods, .. }) = input else { continue };
-            let total = match metric {
-                PodMetric::Cpu => instances.iter().map(|one| one.used).sum::<f64>() / seconds,
-                PodMetric::RequestsPerSecond => requests.arrived as f64 / seconds,
-                PodMetric::InFlight => requests.in_flight,
-            };
-            let kept = (window.as_nanos() / self.sync.as_nanos()).max(1) as usize;
-            while values.len() >= kept {
-                values.pop_front();
+        for (input, window) in self.inputs.iter().zip(&mut self.windows) {
+            if let KedaInput::Query(query) = input {
+                window.read(query, seen);
             }
-            values.push_back(Some(total).filter(|_| !of_pods || seen.fleet.ready() > 0));
         }
     }
 
@@ -132,7 +123,7 @@ impl Keda {
     }
 
     fn sync(&mut self, now: Timestamp, fleet: &Fleet<'_>, current: &mut u32, verdict: &mut Verdict) {
-        let readings = readings(now, &self.inputs, &self.values, &self.cpu);
+        let readings = readings(now, &self.inputs, &self.windows, &self.cpu);
         let seen = observed(*current, fleet, &self.pods, &readings);
         let Some(decision) = self.keda.sync(now, &seen) else { return };
         let failed = matches!(decision.scaling_active, Some(ScalingActive::FailedGetMetric { .. }));
@@ -143,7 +134,7 @@ impl Keda {
     }
 
     fn poll(&mut self, now: Timestamp, fleet: &Fleet<'_>, current: &mut u32, verdict: &mut Verdict) {
-        let readings = readings(now, &self.inputs, &self.values, &self.cpu);
+        let readings = readings(now, &self.inputs, &self.windows, &self.cpu);
         let seen = observed(*current, fleet, &self.pods, &readings);
         let poll = self.keda.poll(now, &seen);
         let (from, to) = (poll.from.get(), poll.to.get());
@@ -193,24 +184,19 @@ fn observed<'a>(
 fn readings<'a>(
     now: Timestamp,
     inputs: &[KedaInput],
-    values: &[VecDeque<Option<f64>>],
+    windows: &[Window],
     cpu: &'a [PodReading],
 ) -> Vec<Reading<'a>> {
-    let reading = |(input, values): (&KedaInput, &VecDeque<Option<f64>>)| match input {
+    let reading = |(input, window): (&KedaInput, &Window)| match input {
         KedaInput::Cpu => Reading::Pods(cpu),
         KedaInput::Time => Reading::Time,
-        KedaInput::Query(query) => {
-            if query.outages.iter().any(|outage| outage.from <= now && now < outage.until) {
-                return Reading::Failed;
-            }
-            let known = || values.iter().flatten();
-            match known().count() {
-                0 => Reading::Null,
-                count => Reading::Value(known().sum::<f64>() / count as f64),
-            }
-        }
+        KedaInput::Query(query) => match window.result(query, now) {
+            Measured::Failed => Reading::Failed,
+            Measured::Empty => Reading::Null,
+            Measured::Value(value) => Reading::Value(value),
+        },
     };
-    inputs.iter().zip(values).map(reading).collect()
+    inputs.iter().zip(windows).map(reading).collect()
 }
 
 fn is_due(now: Timestamp, each: Duration) -> bool {

@@ -62,6 +62,8 @@ pub struct Requests<'a> {
     pub ended: u64,
     /// Requests in the service, averaged over the span.
     pub in_flight: f64,
+    /// Sum of the times in the application of requests that ended, from when a thread took each, in seconds.
+    pub worked: f64,
     /// Response times at the balancer, in seconds.
     pub times: &'a Sketch,
 }

@@ -4,12 +4,14 @@ use super::super::hpa::HpaSettings;
 use super::super::keda::KedaSettings;
 use super::super::knative::KnativeSettings;
 use super::super::{AlarmId, Names, Platform, PolicyId, ScalerSettings, Scheduled};
+use super::Recorded;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
-use units::{InstanceCount, Timestamp};
+use units::{InstanceCount, Quantile, Timestamp};
 
 /// The autoscaler of a service: one for each service.
 #[derive(Debug, Clone, Default)]
@@ -164,8 +166,9 @@ impl Names for ScalingNames {
 pub struct HpaScaling {
     /// The autoscaler. Its sync period divides a minute.
     pub hpa: HpaSettings,
-    /// The definition of each metric of the autoscaler, in its order.
-    pub metrics: Vec<PodMetric>,
+    /// The definition of each metric of the autoscaler, in its order. Its result is of the service; of metrics of pods,
+    /// each ready pod has an equal part of it, except of response times and recorded values, which are those of each.
+    pub metrics: Vec<Query>,
     /// Processors that a pod requests, in cores; none: its allotment.
     pub request: Option<f64>,
     /// Changes of `minReplicas` and `maxReplicas` at known times, as by a cron job. They do not set a number.
@@ -192,15 +195,21 @@ impl HpaScaling {
     }
 }
 
-/// The definition of a pod metric, and its unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A quantity of the service, and its unit.
+#[derive(Debug, Clone, PartialEq)]
 pub enum PodMetric {
-    /// Processor use in cores, over the previous sync period.
+    /// Processor use in cores. A metric of pods has the use of each pod over the previous sync period.
     Cpu,
-    /// Requests a second: per pod (spread evenly over ready pods), or of the service for object and external metrics.
+    /// Requests that arrive a second.
     RequestsPerSecond,
-    /// Requests in flight, in the same way.
+    /// Requests in the service.
     InFlight,
+    /// Requests in the service that no thread works on.
+    Queued,
+    /// A quantile of the response times at the balancer, in seconds; none without requests.
+    ResponseTime(Quantile),
+    /// Values from outside the simulation.
+    Recorded(Arc<Recorded>),
 }
 
 /// A ScaledObject of KEDA, with the inputs of its triggers. Every instance is a pod.
@@ -219,11 +228,11 @@ impl KedaScaling {
     pub fn autoscaler(&self) -> HpaScaling {
         let (mut hpa, order) = self.keda.hpa();
         let metric = |trigger: &usize| match self.inputs.get(*trigger)? {
-            KedaInput::Cpu => Some(PodMetric::Cpu),
+            KedaInput::Cpu => Some(Query::last(PodMetric::Cpu)),
             KedaInput::Time => None,
-            KedaInput::Query(query) => Some(query.metric),
+            KedaInput::Query(query) => Some(query.clone()),
         };
-        let kinds: Vec<Option<PodMetric>> = order.iter().map(metric).collect();
+        let kinds: Vec<Option<Query>> = order.iter().map(metric).collect();
         let mut measured = kinds.iter().map(Option::is_some);
         hpa.metrics.retain(|_| measured.next() == Some(true));
         let metrics = kinds.into_iter().flatten().collect();
@@ -242,12 +251,15 @@ pub enum KedaInput {
     Query(Query),
 }
 
-/// The definition of a query: what its result is in a run.
+/// The definition of a query or of a metric: what its result is in a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     /// The metric; the result is a total of the service.
     pub metric: PodMetric,
-    /// The span over which it is averaged, in whole sync periods.
+    /// The result is the metric times this factor.
+    pub factor: f64,
+    /// The span over which it is averaged, in whole sync periods, at least one. A quantile is that of all requests of
+    /// the span; recorded values have none.
     pub window: Duration,
     /// The metric comes from the pods: the result is empty while none is ready. Otherwise it comes from the balancer.
     pub of_pods: bool,

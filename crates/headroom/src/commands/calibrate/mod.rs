@@ -8,45 +8,49 @@
 
 pub mod runs;
 
-use super::load::span;
+use super::load::{self, span};
 use crate::connect::{ConnectArgs, ConnectError};
 use crate::descriptors;
 use crate::exit::Exit;
 use crate::guard::{GuardArgs, GuardError};
+use crate::inputs::{self, FormatArgs, InputError};
 use crate::ledger_file::LedgerArgs;
 use crate::live::Interrupts;
-use crate::next::Line;
-use crate::output::{self, complain, fail, print, tell};
+use crate::next::{Line, Typed};
+use crate::output::{self, complain, fail, note, print, tell};
 use crate::output_file;
 use crate::request::{RequestArgs, RequestError};
-use ::load::{Connecting, Servers, Target};
-use config::case::calibration::{self, Unknown, Worst};
-use config::case::write::{Measured as Written, measured as case_text};
+use ::load::{Base, Connecting, Plan, Servers, Targets, Work};
 use documents::calibrate::{Calibration, Verdict};
+use documents::words::counted;
 use host::{ApplicationServer, Layout, NoService, Service};
-use http::dial::Scheme;
+use import::Mix;
 use ledger::{RunId, WallTime};
-use report::Terminal;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use study::calibrate::{
-    Asked, Event, Fitted, Given, Known, Lock, Measured, Origin, Seen, Wanted, backtest, document, fit,
-    launch, lock_of, measure,
+    Asked, Event, Given, Known, Lock, Measured, MixSource, Origin, Seen, Wanted, backtest, case_file,
+    document, fit_measured, launch, lock_of, measure,
 };
 use thiserror::Error;
-use units::Rate;
+use watch::{PartMetric, PartMetrics, WrongSource};
 
 /// Measure a service and write a model of it for simulate
 ///
 /// First, one user alone shows how long a request takes and how much processor time it uses. Then the number of users
-/// is doubled until throughput stops growing. Then trials at 30, 50 and 70 % of the best throughput are measured; the
-/// model is not fitted to them, it has to predict them. If it misses p95 at 70 % by more than 25 %, or throughput by
+/// is doubled until throughput stops growing. Then trials at 30, 50 and 70 % of the best throughput, and one at the limit,
+/// are measured; the model is not fitted to them, it has to predict them. If it misses p95 at 70 % by more than 25 %, or throughput by
 /// more than 10 %, the model is suspect.
 ///
 /// Processor time comes from the kernel's accounting of the service's processes: --pid counts a process and all its
 /// descendants, --cgroup a control group. Without them, processor figures are unknown. Processes and threads are
 /// counted for gunicorn, uvicorn, Puma, Node.js and Java servers; for others, --processes and --threads give them.
 /// --command starts the service, measures its start-up, and stops it with all processes that it started.
+///
+/// With several endpoints (--scenario, --access-log), each is also measured by itself with one user. Where the service sends
+/// Server-Timing, or --watch-metrics and --part name metrics of its parts, the parts are shown, and a pool that limits is
+/// assigned to the part that takes longer under load.
 ///
 /// A service that sheds, limits, fails or caches cannot be calibrated. Give a service on this machine cores of its own
 /// (taskset), so that the load generator does not take processor time from it.
@@ -60,7 +64,9 @@ use units::Rate;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Target URL, or runs of the ledger, such as r12 r13
-    #[arg(value_name = "TARGET", required = true)]
+    ///
+    /// With --scenario, the URL replaces the base URL of the file. With --access-log, it is the scheme, host and port.
+    #[arg(value_name = "TARGET", required_unless_present = "scenario")]
     targets: Vec<String>,
 
     /// Process ID of the service; its descendants count too
@@ -92,8 +98,22 @@ pub struct Args {
     threads: Option<u32>,
 
     /// Global lock of the runtime: none, held (event loop), or the time after which a thread gives it up, such as 5ms
+    ///
+    /// Default: that of gunicorn, uvicorn, Puma, Node.js and Java servers; for others none, unless each process keeps
+    /// exactly one core busy. On a service with one core, a lock cannot be told from the core, so give it here.
     #[arg(long, value_name = "LOCK", value_parser = lock, help_heading = "Service")]
     lock: Option<Lock>,
+
+    /// URL of the metrics of the service (Prometheus text); --part names the metrics to read there
+    #[arg(long, value_name = "URL", requires = "parts", help_heading = "Service")]
+    watch_metrics: Option<String>,
+
+    /// Part of a request whose time a metric counts, such as db=db_query_duration_seconds; can be repeated
+    ///
+    /// The metric is a histogram or summary of seconds, or a counter of seconds. NAME{label="value"} selects series by a
+    /// label. Its growth during a level, divided by the responses, is the time that a request spends in the part.
+    #[arg(long = "part", value_name = "NAME=METRIC", requires = "watch_metrics", help_heading = "Service")]
+    parts: Vec<PartMetric>,
 
     /// Length of the level of one user and of the best level; trials take twice as long
     #[arg(long, value_name = "SPAN", default_value = "15s", value_parser = span, help_heading = "Load")]
@@ -109,6 +129,24 @@ pub struct Args {
 
     #[command(flatten)]
     request: RequestArgs,
+
+    /// Scenario file (YAML): its requests are sent in their mix, without its load and its think times
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["access_log", "method", "headers", "data"], help_heading = "Request")]
+    scenario: Option<PathBuf>,
+
+    /// Access log or other list of requests: its most frequent endpoints are sent in their proportions
+    ///
+    /// Segments of paths that are numbers, UUIDs or hashes are one endpoint, such as GET /products/:id. Requests without
+    /// a good status, and endpoints with less than 1 % of the requests, are left out.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "data"], help_heading = "Request")]
+    access_log: Option<PathBuf>,
+
+    /// With --access-log: also send methods that change data (POST, PUT, DELETE, ...)
+    #[arg(long, requires = "access_log", help_heading = "Request")]
+    unsafe_methods: bool,
+
+    #[command(flatten)]
+    format: FormatArgs,
 
     #[command(flatten)]
     connect: ConnectArgs,
@@ -139,10 +177,16 @@ enum UsageError {
     TooShort(&'static str, String, &'static str),
     #[error("--cores {0} is not a number of cores; use more than 0 and at most 1024, such as --cores 1")]
     Cores(f64),
-    #[error("{0} is not used with runs of the ledger; they have no processor time of the service")]
-    NoProcesses(&'static str),
+    #[error("{0} is not used with runs of the ledger; it needs a URL")]
+    NotOfRuns(&'static str),
     #[error("expected one URL, or runs such as r12 r13; found {}", .0.join(" "))]
     Targets(Vec<String>),
+    #[error(transparent)]
+    Scenario(#[from] load::UsageError),
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error("--watch-metrics: {0}")]
+    Metrics(#[from] WrongSource),
     #[error(transparent)]
     Service(#[from] NoService),
     #[error(transparent)]
@@ -161,8 +205,9 @@ pub fn run(args: &Args) -> Exit {
         return complain(&error, Exit::Usage);
     }
     match (runs::named(&args.targets), args.targets.as_slice()) {
+        (_, []) => of_url(args, None),
         (Some(ids), _) => of_runs(args, &ids),
-        (None, [url]) => of_url(args, url),
+        (None, [url]) => of_url(args, Some(url)),
         (None, targets) => complain(&UsageError::Targets(targets.to_vec()), Exit::Usage),
     }
 }
@@ -172,17 +217,24 @@ fn of_runs(args: &Args, ids: &[RunId]) -> Exit {
         (args.pid.is_some(), "--pid"),
         (args.cgroup.is_some(), "--cgroup"),
         (args.command.is_some(), "--command"),
+        (args.watch_metrics.is_some(), "--watch-metrics"),
+        (args.scenario.is_some(), "--scenario"),
+        (args.access_log.is_some(), "--access-log"),
     ]
     .iter()
     .find(|flag| flag.0)
     {
-        return complain(&UsageError::NoProcesses(flag.1), Exit::Usage);
+        return complain(&UsageError::NotOfRuns(flag.1), Exit::Usage);
     }
     let (found, target) = match runs::read(&args.ledger, ids) {
         Ok(found) => found,
         Err(error) => return fail(&error),
     };
-    let known = Known { below_limit: found.below_limit, ..args.known(None, None, 0.0) };
+    let known = Known {
+        below_limit: found.below_limit,
+        alone_at_most: found.alone_at_most,
+        ..args.known(None, None, 0.0)
+    };
     let missing = found.wishes.iter().map(|wish| wish.words(&target)).collect();
     let asked = Asked { origin: Origin::Runs, missing, ..args.asked(&target, &known, None) };
     match Interrupts::listen() {
@@ -191,9 +243,10 @@ fn of_runs(args: &Args, ids: &[RunId]) -> Exit {
     }
 }
 
-fn of_url(args: &Args, url: &str) -> Exit {
-    let (target, connecting, service) = match plan(args, url) {
+fn of_url(args: &Args, url: Option<&str>) -> Exit {
+    let Planned { work, mix, target, connecting, service, metrics } = match plan(args, url) {
         Ok(plan) => plan,
+        Err(UsageError::Scenario(error)) => return load::refuse(&error),
         Err(error) => return complain(&error, Exit::Usage),
     };
     let interrupts = match Interrupts::listen() {
@@ -202,11 +255,12 @@ fn of_url(args: &Args, url: &str) -> Exit {
     };
     descriptors::raise_limit();
     let mut wanted = Wanted {
-        target: &target,
+        work: &work,
         connecting: &connecting,
         keep_alive: args.connect.keep_alive(),
         timeout: args.timeout,
         service: None,
+        metrics: metrics.as_ref(),
         length: args.length,
         users_max: args.users_max,
         interrupted: &|| interrupts.came(),
@@ -234,18 +288,16 @@ fn of_url(args: &Args, url: &str) -> Exit {
     let after = look();
     let layout = after.layout.or(before.layout);
     drop(launched);
-    let known = Known {
-        exact_cpu: service.as_ref().is_some_and(Service::is_exact),
-        ..args.known(after.cores.or(before.cores), layout, measured.idle_cores)
-    };
+    let known = args.known(after.cores.or(before.cores), layout, measured.idle_cores);
     let origin = if service.is_some() { Origin::Processes } else { Origin::Elsewhere };
-    let asked = Asked { origin, start, ..args.asked(url, &known, layout.map(|layout| layout.server)) };
+    let asked =
+        Asked { origin, start, mix, ..args.asked(&target, &known, layout.map(|layout| layout.server)) };
     conclude(args, &asked, &measured, &interrupts)
 }
 
 /// Fits, compares and prints.
 fn conclude(args: &Args, asked: &Asked<'_>, measured: &Measured, interrupts: &Interrupts) -> Exit {
-    let fitted = match (fit(&measured.levels, asked.known), &measured.ended) {
+    let fitted = match (fit_measured(measured, asked.known), &measured.ended) {
         (Ok(fitted), _) => fitted,
         // What ended the measurement is why too little was measured.
         (Err(_), Some(ended)) => return fail(ended),
@@ -267,12 +319,12 @@ fn conclude(args: &Args, asked: &Asked<'_>, measured: &Measured, interrupts: &In
         tell("interrupted; the trials until then are compared\n");
     }
     let found = document(asked, measured, &fitted, &compared);
-    say(args, &found, &case(args, &found, &fitted, asked, measured.memory))
+    say(args, &found, &case_file(&args.name, &found, &fitted, asked, measured))
 }
 
 fn say(args: &Args, found: &Calibration, case: &str) -> Exit {
     let written = output_file::write(&args.output, |out| out.write_all(case.as_bytes()));
-    let next = Line::new("headroom simulate").value(&args.output.display().to_string()).next();
+    let next = next(args, found).next();
     let end = match written {
         Ok(()) => format!("\nwrote      {}\n{next}", args.output.display()),
         Err(_) => String::new(),
@@ -288,73 +340,79 @@ fn say(args: &Args, found: &Calibration, case: &str) -> Exit {
     }
 }
 
-/// The case file: the model, with the figures and the backtest as comments.
-fn case(
-    args: &Args,
-    found: &Calibration,
-    fitted: &Fitted,
-    asked: &Asked<'_>,
-    memory: Option<[u64; 2]>,
-) -> String {
-    let known = asked.known;
-    let notes = format!(
-        "Written by headroom calibrate {} on {} from {}.\n\n{}",
-        found.version,
-        found.date,
-        found.target,
-        found.summary(Terminal::of_width(COMMENT))
-    );
-    let p95_ms = found.levels.first().and_then(|level| level.p95_ms).unwrap_or(100.0);
-    case_text(&Written {
-        name: &args.name,
-        about: &format!("calibrated from {} on {}", found.target, found.date),
-        notes: &notes,
-        calibration: &mark(found),
-        cpu: &fitted.model.cpu,
-        wait: &fitted.model.wait,
-        server: &fitted.model.server,
-        cores: known.cores,
-        pool: fitted.model.pool.map(|pool| pool.places),
-        rate: fitted.best.value / 2.0,
-        background: fitted.model.background,
-        start: asked.start.map(|start| start.boot(known.cores)),
-        memory_per_process: memory
-            .zip(known.processes)
-            .map(|([_, used], processes)| used / u64::from(processes)),
-        goal: &format!("p(95)<{:.0}ms", (GOAL * p95_ms).ceil()),
-    })
-}
-
-/// What the case file says of its own model.
-fn mark(found: &Calibration) -> config::case::Calibration {
-    config::case::Calibration {
-        verdict: match found.verdict {
-            Verdict::Valid => calibration::Verdict::Valid,
-            Verdict::Suspect => calibration::Verdict::Suspect,
-        },
-        reasons: found.reasons.clone(),
-        worst: found.worst.as_ref().map(|worst| Worst {
-            what: worst.what.to_owned(),
-            at: Rate::per_second_of(worst.rate_per_second),
-            predicted: worst.predicted,
-            measured: worst.measured,
-        }),
-        unknown: Unknown::ALL.into_iter().filter(|figure| found.unknown.contains(&figure.name())).collect(),
+/// The next sensible command: longer levels for a suspect model, unless runs were used or a length was given.
+fn next(args: &Args, found: &Calibration) -> Line {
+    let typed = Typed::now();
+    let longer = runs::named(&args.targets).is_none() && typed.values("length").next().is_none();
+    if found.verdict == Verdict::Suspect && longer {
+        let again = Line::new("headroom calibrate").same(&typed).flag("length", "60s");
+        let with = |line, flag| typed.values(flag).fold(line, |line: Line, value| line.flag(flag, value));
+        return ["output", "name"].into_iter().fold(again, with).remark("longer levels, on a quiet machine");
     }
+    Line::new("headroom simulate").value(&args.output.display().to_string())
 }
 
-fn plan(args: &Args, url: &str) -> Result<(Target, Connecting, Option<Service>), UsageError> {
+/// What is measured, and where.
+struct Planned {
+    work: Work,
+    mix: Option<MixSource>,
+    /// For people.
+    target: String,
+    connecting: Connecting,
+    service: Option<Service>,
+    metrics: Option<PartMetrics>,
+}
+
+fn plan(args: &Args, url: Option<&str>) -> Result<Planned, UsageError> {
     let service = match (args.pid, &args.cgroup) {
         (Some(id), _) => Some(Service::of_process(id)?),
         (None, Some(folder)) => Some(Service::of_group(folder)?),
         (None, None) => None,
     };
+    let metrics = args.watch_metrics.as_deref();
+    let metrics = metrics.map(|url| PartMetrics::new(url, args.parts.clone())).transpose()?;
     let resolver = args.connect.resolver()?;
-    let target = args.request.target(url, &mut Servers::new(&resolver))?;
-    args.guard.check_server(&target.server, None)?;
-    let secure = target.server.origin.scheme == Scheme::Https;
-    let connecting = args.connect.connecting(resolver, secure, true)?;
-    Ok((target, connecting, service))
+    let mut servers = Servers::new(&resolver);
+    let (work, mix) = match (&args.scenario, &args.access_log) {
+        (Some(file), _) => {
+            (load::scenario(file, url, &mut servers)?.without_think(), Some(MixSource::Scenario))
+        }
+        (None, Some(file)) => of_log(args, file, url.unwrap_or_default(), &mut servers)?,
+        (None, None) => (args.request.target(url.unwrap_or_default(), &mut servers)?.into(), None),
+    };
+    let plan = Plan::new(work, ::load::Model::closed(NonZeroU32::MIN));
+    args.guard.check(&plan)?;
+    let connecting = args.connect.connecting(resolver, plan.uses_tls() || args.scenario.is_some(), true)?;
+    let of_file = args.scenario.as_ref().or(args.access_log.as_ref());
+    let base = plan.servers().first().map_or(String::new(), |server| load::origin(&server.origin));
+    let target = match (url.map_or(base, str::to_owned), of_file) {
+        (url, Some(file)) => format!("{url} with the requests of {}", file.display()),
+        (url, None) => url,
+    };
+    Ok(Planned { work: plan.work, mix, target, connecting, service, metrics })
+}
+
+/// The mix of a log.
+fn of_log(
+    args: &Args,
+    file: &Path,
+    url: &str,
+    servers: &mut Servers<'_>,
+) -> Result<(Work, Option<MixSource>), UsageError> {
+    let mut entries = args.format.entries(file)?;
+    inputs::without_unsafe(&mut entries, args.unsafe_methods)?;
+    let Mix { requests, rare, not_good } = Mix::of(entries, 1);
+    if not_good > 0 {
+        let requests = counted(not_good as u64, "request");
+        note(&format!("left out: {requests} without a good status (200 to 399)"));
+    }
+    if requests.is_empty() {
+        return Err(InputError::Empty(file.to_owned()).into());
+    }
+    let parts = inputs::recorded(&requests);
+    let list = inputs::targets(servers, file, parts, Base::All(url), args.request.headers())?;
+    let named = list.into_iter().zip(&requests).map(|(target, entry)| target.named(&import::endpoint(entry)));
+    Ok((Work::Targets(Targets::new(named.collect())), Some(MixSource::Log(rare))))
 }
 
 impl Args {
@@ -387,6 +445,7 @@ impl Args {
             threads: self.threads.or(layout.and_then(|layout| layout.threads)),
             lock: self.lock.or(server.and_then(lock_of)),
             queue_per_process: server == Some(ApplicationServer::GunicornThreads),
+            stays_on_connection: server == Some(ApplicationServer::Puma) && self.connect.keep_alive(),
             ..Known::default()
         }
     }
@@ -408,6 +467,7 @@ impl Args {
             origin: Origin::Elsewhere,
             given,
             start: None,
+            mix: None,
             missing: Vec::new(),
         }
     }
@@ -416,9 +476,11 @@ impl Args {
 fn progress(event: &Event<'_>) {
     match event {
         Event::Idle => tell("without load ...\n"),
+        Event::Endpoint(name) => tell(&format!("   1 user for {name} ... ")),
         Event::Level(users) => tell(&format!("{users:>4} users ... ")),
         Event::Trial(rate) => tell(&format!("trial at {rate:.1} requests a second ... ")),
         Event::LevelEnded(level) => tell(&format!("{:.1} responses a second\n", level.rate())),
+        Event::TrialAtLimit(users) => tell(&format!("trial at the limit with {users} users ... ")),
         Event::TrialEnded(_) => tell("measured\n"),
     }
 }
@@ -445,10 +507,6 @@ fn name(text: &str) -> Result<String, String> {
 
 /// How often the progress of the backtest is printed.
 const TELL_EVERY: Duration = Duration::from_secs(3);
-/// Columns of the comments in the case file.
-const COMMENT: usize = 110;
-/// The goal of the case file, as a multiple of p95 of one user: something to begin with.
-const GOAL: f64 = 3.0;
 /// The most cores that a case file accepts.
 const CORES_MAX: f64 = 1024.0;
 /// Shorter levels have too few requests.
@@ -461,8 +519,18 @@ Examples:
   A container:
       headroom calibrate http://127.0.0.1:8080/ \\
           --cgroup /sys/fs/cgroup/system.slice/shop.service -o shop.yaml
+  A service whose metrics count the time of database queries:
+      headroom calibrate http://127.0.0.1:8080/ --pid 4711 -o shop.yaml \\
+          --watch-metrics http://127.0.0.1:8080/metrics \\
+          --part db=db_query_duration_seconds
   A service elsewhere, whose threads are known:
       headroom calibrate http://10.0.0.7/ --threads 16 -o shop.yaml
+  The endpoints of an access log, in their proportions:
+      headroom calibrate http://127.0.0.1:8080/ --pid 4711 \\
+          --access-log access.log -o shop.yaml
+  A scenario, whose endpoints are measured in its mix:
+      headroom calibrate --scenario examples/scenario.yaml --pid 4711 \\
+          -o shop.yaml
   A service that calibrate starts and stops itself, with its start-up time:
       headroom calibrate http://127.0.0.1:8000/ -o shop.yaml \\
           --command 'gunicorn -w 2 -b 127.0.0.1:8000 app:app'

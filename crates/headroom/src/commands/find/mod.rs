@@ -6,10 +6,8 @@
 //! listener      what the search says while it goes on, into the story and the ledger
 //! story         standard error while it goes on
 //! peak          what has to be carried, from a file
-//! gateway_file  limits as a gateway file
 //! ```
 
-mod gateway_file;
 mod listener;
 mod peak;
 mod story;
@@ -41,7 +39,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use story::Story;
-use study::find::{Load, Wanted, find};
+use study::find::{Load, Wanted, find, gateway_file};
 use thiserror::Error;
 use units::{InstanceCount, Rate};
 

@@ -1,6 +1,5 @@
 //! What is said, written and decided about outcomes of every kind.
 
-use super::gateway_file;
 use crate::commands::schema;
 use crate::emit::{Proxy, emit};
 use crate::exit::Exit;
@@ -23,6 +22,7 @@ use measure::Value;
 use report::Terminal;
 use std::path::Path;
 use std::time::Duration;
+use study::find::gateway_file;
 use units::{InstanceCount, Rate, Ratio};
 
 fn rate(per_second: f64) -> Rate {

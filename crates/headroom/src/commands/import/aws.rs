@@ -95,11 +95,17 @@ fn commands(args: &Args, now: i64) -> String {
     if args.load_balancer.is_some() {
         text += "#       headroom import traffic requests.json -o traffic.csv\n";
     }
+    for command in all.iter().filter(|command| command.file.ends_with(ACTIVITIES)) {
+        text += &format!("#       headroom simulate case.yaml --activities {}\n", command.file);
+    }
     text
 }
 
+/// The end of the names of files that a simulation is compared with.
+const ACTIVITIES: &str = "activities.json";
 /// Files of commands that other commands read, or people.
-const OTHERS: [&str; 2] = ["requests.json", "load-balancers.json"];
+const OTHERS: [&str; 4] =
+    ["requests.json", "load-balancers.json", "activities.json", "group-activities.json"];
 
 const EXAMPLES: &str = "\
 Examples:

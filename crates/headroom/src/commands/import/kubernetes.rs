@@ -13,9 +13,10 @@ use std::path::PathBuf;
 /// FILEs are manifests with one or several documents, or the output of `kubectl get hpa,deployments,statefulsets -A -o
 /// yaml`, in autoscaling/v2, v2beta2 or v1. ScaledObjects are read in keda.sh/v1alpha1, with triggers prometheus, cron
 /// and cpu. Deployments, StatefulSets and ReplicaSets give requests, limits and replicas. Render Helm charts first
-/// (`helm template`). The result is a case file; values that the files do not contain are marked TODO. Everything that
-/// cannot be simulated is reported with its line, and left out. An autoscaler without a metric or trigger that can be
-/// simulated is an error; --without leaves it out.
+/// (`helm template`). The result is a case file; values that the files do not contain are marked TODO, among them what
+/// metrics of pods, objects and external sources measure. Everything that cannot be simulated is reported with its
+/// line, and left out. An autoscaler without a metric or trigger that can be simulated is an error; --without leaves it
+/// out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -135,7 +135,6 @@ impl Args {
             format: self.format.0,
             bin: self.bin,
             row: self.row,
-            usual_row: None,
             start: self.start,
             time_zone: self.time_zone.clone(),
             pick: self.pick.clone(),
@@ -159,6 +158,7 @@ impl Args {
                 BadLineWord::Refuse => BadLines::Refuse,
                 BadLineWord::Skip => BadLines::Skip,
             },
+            ..TrafficOptions::default()
         }
     }
 }

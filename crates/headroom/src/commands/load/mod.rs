@@ -15,6 +15,7 @@ mod listener;
 mod plan;
 
 pub use args::{Args, span};
+pub use plan::{UsageError, scenario};
 
 use crate::exit::Exit;
 use crate::next::{Line, Typed};
@@ -24,7 +25,6 @@ use ::load::{Plan, Work};
 use control::search::{CONDITIONS_MAX, Condition};
 use http::dial::{Origin, Scheme};
 use measure::Measurement;
-use plan::UsageError;
 use std::path::Path;
 use study::load::asked;
 
@@ -51,7 +51,8 @@ pub fn run(args: &Args) -> Exit {
     })
 }
 
-fn refuse(error: &UsageError) -> Exit {
+/// Says why there is no plan.
+pub fn refuse(error: &UsageError) -> Exit {
     match error {
         UsageError::Scenario(problems) => output::refuse(problems),
         error => complain(error, Exit::Usage),
@@ -116,7 +117,8 @@ fn find(typed: &Typed, url: &str) -> Line {
 /// A search has room for so many conditions beside the one on failures that it adds.
 const GOALS: usize = CONDITIONS_MAX - 1;
 
-fn origin(Origin { scheme, authority, .. }: &Origin) -> String {
+/// The URL of a server.
+pub fn origin(Origin { scheme, authority, .. }: &Origin) -> String {
     let scheme = match scheme {
         Scheme::Http => "http",
         Scheme::Https => "https",

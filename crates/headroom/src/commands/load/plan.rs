@@ -8,7 +8,8 @@ use crate::request::{RequestError, Spacing};
 use ::load::scenario::{self, Scenario, Think};
 use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
 use ::load::{
-    Arrivals, Course, Model, Plan, Servers, Stages, StagesError, Target, Trace, TraceError, Users, Work,
+    Arrivals, Base, Course, Model, Plan, Servers, Stages, StagesError, Target, Targets, Trace, TraceError,
+    Users, Work,
 };
 use config::scenario::{LoadModel, ScenarioFile};
 use http::dial::{Origin, OriginError, ResolveError, Scheme};
@@ -172,6 +173,14 @@ fn origins(scenario: &Scenario) -> Result<Vec<Origin>, OriginError> {
         .collect()
 }
 
+/// The work of a scenario file; `base` replaces its base URL.
+///
+/// # Errors
+/// As a run of it.
+pub fn scenario(path: &Path, base: Option<&str>, servers: &mut Servers<'_>) -> Result<Work, UsageError> {
+    scenario_work(Arc::new(read_scenario(path, base)?.scenario), servers)
+}
+
 fn scenario_work(scenario: Arc<Scenario>, servers: &mut Servers<'_>) -> Result<Work, UsageError> {
     let mut found = Vec::new();
     for origin in origins(&scenario)? {
@@ -186,12 +195,9 @@ fn scenario_work(scenario: Arc<Scenario>, servers: &mut Servers<'_>) -> Result<W
 fn targets_work(args: &Args, open: bool, servers: &mut Servers<'_>) -> Result<Work, UsageError> {
     if let Some(path) = &args.inputs.targets {
         let entries = args.inputs.format.entries(path)?;
-        let requests = entries.iter().map(|entry| {
-            (entry.method.as_str(), entry.url.as_str(), entry.headers.as_slice(), entry.body.as_slice())
-        });
-        let headers = args.request.headers();
-        let url = args.url.as_deref();
-        return Ok(Work::Targets(inputs::targets(servers, path, requests, url, false, headers)?));
+        let base = args.url.as_deref().map_or(Base::Own, Base::Paths);
+        let list = inputs::targets(servers, path, inputs::recorded(&entries), base, args.request.headers())?;
+        return Ok(Work::Targets(Targets::new(list)));
     }
     let target = args.request.target(args.url.as_deref().unwrap_or_default(), servers)?;
     if let Some(think) = args.think.filter(|_| !open) {

@@ -1,34 +1,38 @@
 //! `headroom simulate`: a fleet under its traffic, with the policies that it has, and what was published of it.
 //!
 //! ```text
-//! Args (what was typed) → Plan (case, stages, seeds) → drive → judge → text, JSON, CSV, page (`documents::simulate`)
+//! Args (what was typed) → Plan (case, stages, seeds) → study::simulate → judge → text, JSON, CSV, page (`documents::simulate`)
 //!
 //! cases         the cases that ship with headroom
 //! fidelity      request by request or minute by minute
-//! drive         runs stages and seeds on all cores
+//! grid          the keys that are varied
+//! real          the scaling activities that it is compared with
 //! judge         the rows of the case, by what came out
 //! ```
 
 mod cases;
-pub mod drive;
 mod fidelity;
+mod grid;
 mod judge;
+mod real;
 #[cfg(test)]
 mod tests;
 
 use crate::exit::Exit;
 use crate::next::{Line, Typed};
 use crate::{output, output_file};
-use config::case::{Case, Given};
+use config::case::{Case, Given, Grid};
 use documents::simulate::{Simulation, Verdict, Versus};
-use drive::{How, drive};
 use fidelity::Fidelity;
 use fields::Problems;
+use grid::GridArgs;
 use judge::verdicts;
-use std::io::{self, Write};
+use real::{ActivitiesError, RealArgs};
+use std::io::{self, IsTerminal, Write, stderr};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use study::simulate::{How, Progress, simulate as of_case};
 use thiserror::Error;
 
 /// Simulate a fleet with its traffic and autoscaling policies
@@ -73,6 +77,12 @@ pub struct Args {
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroU32>,
 
+    #[command(flatten)]
+    grid: GridArgs,
+
+    #[command(flatten)]
+    real: RealArgs,
+
     /// Print every scaling decision with its reason, and all assumptions
     #[arg(long, help_heading = "Output")]
     decisions: bool,
@@ -110,6 +120,11 @@ Examples:
       headroom simulate --case accounts --compare baseline final
   A week of your own service, with charts:
       headroom simulate my-service.yaml --days 7 --report out.html
+  A score against what AWS really did on the same days:
+      headroom simulate shop.yaml --activities activities.json
+  What more traffic and a slower start cost, in every combination:
+      headroom simulate shop.yaml --vary traffic.rate=100/s,150/s,200/s \\
+          --vary services.shop.start.boot=60s,300s --report grid.html
   A description of case files, for editors:
       headroom config schema case";
 
@@ -140,6 +155,12 @@ pub enum Error {
         /// The closest name.
         help: String,
     },
+    /// A grid of several stages.
+    #[error("--vary varies one stage; name one with --stage, not {0}")]
+    StagesOfGrid(usize),
+    /// Activities that the simulation cannot be compared with.
+    #[error(transparent)]
+    Activities(#[from] ActivitiesError),
     /// A result that cannot be written.
     #[error(transparent)]
     Write(#[from] output_file::WriteError),
@@ -159,8 +180,13 @@ impl SourceArgs {
     /// # Errors
     /// Names the case or the mistakes.
     pub fn read(&self, given: Given) -> Result<Option<Case>, Error> {
+        self.read_grid(given, None)
+    }
+
+    /// The same, or the points of a grid.
+    fn read_grid(&self, given: Given, grid: Option<&Grid>) -> Result<Option<Case>, Error> {
         let read = match (&self.file, &self.case) {
-            (Some(path), _) => return read(path, given).map(Some),
+            (Some(path), _) => config::case::read_grid(path, given, grid),
             (None, Some(name)) if name.is_empty() => return Ok(None),
             (None, Some(name)) => {
                 let Some(shipped) = cases::shipped(name) else {
@@ -168,7 +194,7 @@ impl SourceArgs {
                     return Err(Error::UnknownCase { name: name.clone(), help });
                 };
                 let file = format!("cases/{name}.yaml");
-                config::case::parse(&file, shipped.text, Path::new(""), given)
+                config::case::parse_grid(&file, shipped.text, Path::new(""), given, grid)
             }
             (None, None) => return Err(Error::NoSource),
         };
@@ -219,8 +245,9 @@ pub fn run(args: &Args) -> Exit {
 fn simulate(args: &Args) -> Result<Exit, Error> {
     let measured = args.days.map(|days| Duration::from_secs(u64::from(days.get()) * 24 * 3600));
     let given = Given { measured, seed: args.seed };
-    let Some(case) = args.source.read(given)? else { return Ok(list_cases()) };
-    let mut chosen = chosen(&case, &args.stage)?;
+    let grid = args.grid.of(&args.stage)?;
+    let Some(case) = args.source.read_grid(given, grid.as_ref())? else { return Ok(list_cases()) };
+    let mut chosen = chosen(&case, if grid.is_some() { &[] } else { &args.stage })?;
     let pair = match args.compare.as_deref() {
         Some([a, b]) => Some((place(&case, a)?, place(&case, b)?)),
         _ => None,
@@ -234,6 +261,7 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
         chosen.sort_unstable();
         chosen.dedup();
     }
+    let real = args.real.read(&case, &chosen)?;
     for path in [&args.csv, &args.report].into_iter().flatten() {
         output_file::check_or_stdout(path).map_err(Error::Output)?;
     }
@@ -241,15 +269,22 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
     let seeds: Vec<u64> = (0..u64::from(args.seeds.get())).map(|more| first.wrapping_add(more)).collect();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = args.threads.map_or(cores, |threads| usize::try_from(threads.get()).unwrap_or(cores));
+    let on_screen = stderr().is_terminal();
+    let tell: Option<&(dyn Fn(Progress) + Sync)> = on_screen.then_some(&said);
     let by_minute = (args.fidelity == Fidelity::Both).then(|| {
         let how = How { threads, fidelity: sim::Fidelity::Minute, or_faster: false };
-        drive(&case, &chosen, &seeds, how)
+        of_case(&case, &chosen, &seeds, how, tell)
     });
     let how = How { threads, fidelity: args.fidelity.judged(), or_faster: true };
-    let simulated = drive(&case, &chosen, &seeds, how);
+    let simulated = of_case(&case, &chosen, &seeds, how, tell);
+    if on_screen {
+        output::tell_now("");
+    }
     let verdicts = verdicts(&case, &simulated);
     let versus = pair.and_then(|(a, b)| Versus::of(&simulated, a, b));
-    let simulation = Simulation { simulated, by_minute, verdicts, versus };
+    let real = real.map(|real| real.compared(&simulated));
+    let varied = grid.as_ref().map(grid::varied);
+    let simulation = Simulation { simulated, by_minute, verdicts, versus, real, varied };
     if let Some(path) = &args.csv {
         to_file(path, |out| simulation.csv(out))?;
     }
@@ -280,15 +315,32 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
     })
 }
 
+fn said(progress: Progress) {
+    let (share, left) = (progress.share * 100.0, progress.left.as_secs_f64());
+    output::tell_now(&format!("simulating: {share:3.0} %, about {left:.0} s left"));
+}
+
 /// The next sensible command.
 fn next(args: &Args, case: &Case) -> Line {
     let again = || Line::new("headroom simulate").same(&Typed::now());
+    if case.calibration().is_some() && case.stages.len() == 1 {
+        return args.source.line("headroom plan").remark("how many replicas the load needs");
+    }
     if args.report.is_none() {
         return again().flag("report", "simulated.html").remark("with charts");
     }
+    let from_aws = |stage: &config::case::Stage| {
+        stage.begins.is_some() && stage.origins.iter().any(|sourced| sourced.origin.group().is_some())
+    };
+    if args.real.activities.is_none() && case.stages.iter().any(from_aws) {
+        let remark = "a score against what scaling did; headroom import aws --print-commands has the command";
+        return again().flag("activities", "activities.json").remark(remark);
+    }
     let last = case.stages.iter().rfind(|stage| !stage.aside);
     match (case.stages.first(), last) {
-        (Some(first), Some(last)) if args.compare.is_none() && first.name != last.name => {
+        (Some(first), Some(last))
+            if args.compare.is_none() && !args.grid.is_given() && first.name != last.name =>
+        {
             again().flags("compare", &[&first.name, &last.name]).remark("the effect of the change")
         }
         _ => args.source.line("headroom lint").remark("finds policies that will flap or mislead"),

@@ -1,12 +1,12 @@
 //! A tiny case, whole.
 
-use super::drive::{How, drive};
 use super::judge::verdicts;
 use config::case::{Case, Given, parse};
 use documents::simulate::{Simulated, Simulation, Verdict, Versus};
 use report::Terminal;
 use sim::Fidelity;
 use std::path::Path;
+use study::simulate::{How, simulate};
 
 /// Ten minutes at 5 requests a second; the second stage has half the processors.
 const TINY: &str = "
@@ -42,13 +42,13 @@ fn tiny() -> Case {
 }
 
 fn run(case: &Case, chosen: &[usize], seeds: &[u64], threads: usize) -> Simulated {
-    drive(case, chosen, seeds, How { threads, fidelity: Fidelity::Request, or_faster: true })
+    simulate(case, chosen, seeds, How { threads, fidelity: Fidelity::Request, or_faster: true }, None)
 }
 
 /// With the rows of the case judged.
 fn judged(case: &Case, simulated: Simulated) -> Simulation {
     let verdicts = verdicts(case, &simulated);
-    Simulation { simulated, by_minute: None, verdicts, versus: None }
+    Simulation { simulated, by_minute: None, verdicts, versus: None, real: None, varied: None }
 }
 
 fn words_of(simulation: &Simulation) -> Vec<&'static str> {
@@ -177,15 +177,16 @@ fn times_are_said_by_the_clock() {
 #[test]
 fn minutes_are_recorded_only_where_that_is_faster() {
     let case = tiny();
-    let minute =
-        |or_faster| drive(&case, &[0], &[1], How { threads: 1, fidelity: Fidelity::Minute, or_faster });
+    let minute = |or_faster| {
+        simulate(&case, &[0], &[1], How { threads: 1, fidelity: Fidelity::Minute, or_faster }, None)
+    };
     // Twelve minutes are less than an hour of each load.
     let chosen = minute(true);
     assert_eq!(chosen.stages[0].fidelity, Fidelity::Request);
     assert_eq!(chosen.recorded, std::time::Duration::ZERO);
     assert_eq!(chosen.stages[0].outcomes, run(&case, &[0], &[1], 1).stages[0].outcomes);
     let said = chosen.chosen_by_request().expect("it is said");
-    assert!(said.starts_with("request by request, because"), "{said}");
+    assert!(said.starts_with("request by request, because recording minutes takes longer: "), "{said}");
     let value = judged(&case, chosen).json(false);
     assert_eq!(value["stages"][0]["fidelity"], "request");
     let forced = minute(false);
@@ -193,6 +194,30 @@ fn minutes_are_recorded_only_where_that_is_faster() {
     assert_eq!(forced.chosen_by_request(), None);
     let value = judged(&case, forced).json(false);
     assert_eq!(value["stages"][0]["fidelity"], "minute");
+}
+
+#[test]
+fn what_minutes_do_not_model_is_said() {
+    let text = TINY.replace("    instances: 2\n", "    instances: 2\n    balancing: { ejection: {} }\n");
+    let case = parse("tiny.yaml", &text, Path::new(""), Given::default()).unwrap();
+    let how = How { threads: 1, fidelity: Fidelity::Minute, or_faster: false };
+    let said = simulate(&case, &[0, 1], &[1], how, None).chosen_by_request();
+    let want = "request by request, because minutes do not model `cross_zone: false`, `consistent-hash`, `affinity` and \
+                `ejection`: before, after";
+    assert_eq!(said.as_deref(), Some(want));
+}
+
+#[test]
+fn csv_has_the_date_if_it_is_known() {
+    for (begins, want) in [("'06:00'", ",06:00,"), ("2026-03-02T06:00", ",2026-03-02 06:00,")] {
+        let text = TINY.replace("'06:00'", begins);
+        let case = parse("tiny.yaml", &text, Path::new(""), Given::default()).unwrap();
+        let mut csv = Vec::new();
+        judged(&case, run(&case, &[0], &[1], 1)).csv(&mut csv).unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        let first = csv.lines().nth(1).unwrap();
+        assert!(first.starts_with(&format!("before,1,web,0{want}")), "{first}");
+    }
 }
 
 /// The tiny case with a calibration.
@@ -207,7 +232,7 @@ fn a_suspect_model_shows_no_costs_of_several_stages() {
     let simulated = run(&case, &[0, 1], &[1], 2);
     let versus = Versus::of(&simulated, 0, 1);
     let verdicts = verdicts(&case, &simulated);
-    let simulation = Simulation { simulated, by_minute: None, verdicts, versus };
+    let simulation = Simulation { simulated, by_minute: None, verdicts, versus, real: None, varied: None };
     assert_eq!(words_of(&simulation)[1], "unknown", "cost");
     for said in [simulation.text(true, Terminal::of_width(400)), simulation.page()] {
         assert!(said.contains("The model is suspect") && said.contains("p95 is 31 % off"), "{said}");

@@ -1,4 +1,4 @@
-use crate::{TrafficFormat, TrafficOptions, read_traffic};
+use crate::{Gaps, TrafficFormat, TrafficOptions, read_traffic};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -30,6 +30,30 @@ fn a_rate_becomes_the_requests_of_the_step_before_its_time() {
     // 2026-03-01T12:00:00Z.
     assert_eq!(traffic.start, Some(1_772_366_400_000_000));
     assert_eq!((traffic.bin, traffic.counts), (Duration::from_secs(60), vec![60, 30, 120]));
+}
+
+/// The length of a queue is no rate, has any name, and may only grow.
+#[test]
+fn values_are_kept_in_thousandths_from_their_times_on() {
+    let growing: Vec<String> = (0..12).map(|value| value.to_string()).collect();
+    let growing: Vec<&str> = growing.iter().map(String::as_str).collect();
+    let text = matrix(&[series(json!({ "__name__": "sqs_messages_total" }), &growing)]);
+    let options = TrafficOptions { values: true, gaps: Gaps::Hold, ..TrafficOptions::default() };
+    let (traffic, notices) = read_traffic("q.json", text.as_bytes(), &options).unwrap();
+    assert!(notices.is_empty(), "{notices:?}");
+    assert_eq!(traffic.start, Some(1_772_366_460_000_000));
+    assert_eq!(traffic.counts[..3], [0, 1_000, 2_000]);
+    assert!(read_traffic("q.json", text.as_bytes(), &TrafficOptions::default()).is_err());
+    let gap = matrix(&[series(json!({}), &["1.5", "NaN", "0.25"])]);
+    let (traffic, _) = read_traffic("q.json", gap.as_bytes(), &options).unwrap();
+    assert_eq!(traffic.counts, [1_500, 1_500, 250]);
+    let (table, _) = read_traffic(
+        "q.csv",
+        &b"time,depth\n2026-03-01T12:01:00Z,7\n2026-03-01T12:02:00Z,0.5\n"[..],
+        &options,
+    )
+    .unwrap();
+    assert_eq!(table.counts, [7_000, 500]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::world::*;
 use crate::plant::{Plant, Window};
 use crate::settings::*;
+use control::admission::WaitingSettings;
 use std::time::Duration;
 use units::{InstanceCount, Timestamp};
 
@@ -52,6 +53,24 @@ fn an_instance_takes_no_more_than_its_limit() {
     service.endpoints = vec![endpoint(vec![work(Distribution::ZERO, exponential(1000), 1)])];
     let window = measure(&system(poisson(5.0), vec![service]), 100.0, 200_000.0);
     assert_close("loss", window.refused as f64 / window.arrived as f64, 0.1918473, 0.01);
+}
+
+#[test]
+fn requests_wait_for_a_slot_while_all_instances_are_full() {
+    // Two instances with one slot each, and at most 3 waiting requests, are M/M/2/5. With the load a and r = a / 2, the
+    // share of lost requests is p0 a^2/2 r^3, where 1 / p0 = 1 + a + a^2/2 (1 + r + r^2 + r^3).
+    let mut service = service(100, vec![work(Distribution::ZERO, exponential(1000), 1)]);
+    service.instances = InstanceCount::new(2);
+    service.balancing.instance_limit = Some(1);
+    let longest_wait = Duration::from_secs(1_000_000);
+    let settings = WaitingSettings { target: longest_wait, ..WaitingSettings::bounded(3, longest_wait) };
+    service.balancing.queue = Some(SlotQueue { settings, classes: 1 });
+    let window = measure(&system(poisson(1.5), vec![service]), 100.0, 200_000.0);
+    let (a, r): (f64, f64) = (1.5, 0.75);
+    let tail = a * a / 2.0;
+    let p0 = 1.0 / (1.0 + a + tail * (1.0 + r + r.powi(2) + r.powi(3)));
+    assert_close("loss", window.refused as f64 / window.arrived as f64, p0 * tail * r.powi(3), 0.03);
+    assert_eq!(window.shed.keys().copied().collect::<Vec<_>>(), ["backlog_full"]);
 }
 
 #[test]

@@ -122,7 +122,15 @@ fn any_balancing() -> impl Strategy<Value = Balancing> {
             ..Balancing::default()
         },
     );
-    (plain, managed).prop_map(|(plain, (affinity, ejection, panic))| Balancing {
+    let queue = proptest::option::of((1_u32..10, 1_u64..500, 1_u8..3));
+    let queue = queue.prop_map(|found| {
+        found.map(|(capacity, longest, classes)| SlotQueue {
+            settings: WaitingSettings::bounded(capacity, ms(longest)),
+            classes,
+        })
+    });
+    (plain, managed, queue).prop_map(|(plain, (affinity, ejection, panic), queue)| Balancing {
+        queue: queue.filter(|_| plain.instance_limit.is_some()),
         affinity,
         ejection,
         panic_below: Ratio::new(f64::from(panic) / 2.0).unwrap(),
@@ -180,7 +188,12 @@ fn any_admission() -> impl Strategy<Value = Admission> {
         otherwise: Priority(0),
     };
     let priority = prop_oneof![Just(RequestPriority::None), Just(by_key)];
-    (limits, gated, priority).prop_map(|(always, policy, priority)| Admission { always, policy, priority })
+    (limits, gated, priority).prop_map(|(always, policy, priority)| Admission {
+        always,
+        policy,
+        priority,
+        deadline: None,
+    })
 }
 
 fn any_service(number: u16, services: u16) -> impl Strategy<Value = Service> {

@@ -303,6 +303,47 @@ fn a_low_class_is_shed_first() {
 }
 
 #[test]
+fn an_endpoint_may_have_a_class_of_its_own() {
+    let half = Ratio::new(0.5).unwrap();
+    let mut service = behind(at_most(10, None), 0.1);
+    let limit = service.admission.always.concurrency.as_mut().unwrap();
+    (limit.priorities, limit.classes) = (Priorities::new(&[half, Ratio::ONE]).unwrap(), 2);
+    let run = |service: Service| measure(&system(poisson(100.0), vec![service]), 10.0, 1000.0);
+    // Half of the requests are of the lower class: by a key, or by their endpoint, over the class of the others.
+    let mut by_key = service.clone();
+    let classes: Arc<[Priority]> = Arc::from([Priority(0)]);
+    by_key.admission.priority = RequestPriority::ByKey { key: KeyId(0), classes, otherwise: Priority(1) };
+    let values = Values::Shares(Arc::from([0.5]));
+    let by_key = measure(&keyed(100.0, values, by_key), 10.0, 1000.0);
+    service.admission.priority = RequestPriority::Class(Priority(1));
+    let usual = run(service.clone());
+    assert!(!usual.shed.contains_key("priority"), "{:?}", usual.shed);
+    let low = RequestPriority::Class(Priority(0));
+    service.endpoints.push(Endpoint { priority: low, ..service.endpoints[0].clone() });
+    let by_endpoint = run(service);
+    for reason in ["priority", "concurrency"] {
+        let [found, expected] = [&by_endpoint, &by_key].map(|window| window.shed[reason] as f64);
+        assert_close(reason, found, expected, 0.1);
+    }
+}
+
+#[test]
+fn requests_that_cannot_pass_before_their_client_leaves_are_refused() {
+    let queue = WaitingSettings::bounded(100, secs(10.0));
+    let run = |values: &[Option<Duration>]| {
+        let mut service = behind(at_most(5, Some(queue)), 0.1);
+        service.admission.deadline = Some(RequestDeadline { key: KeyId(0), values: values.into() });
+        measure(&keyed(60.0, Values::Shares(Arc::from([1.0])), service), 10.0, 100.0)
+    };
+    let patient = run(&[None]);
+    assert!(patient.queueing.most().unwrap() > 0.4, "{:?}", patient.queueing.most());
+    let hurried = run(&[Some(ms(300))]);
+    assert!(hurried.queueing.most().unwrap() <= 0.301, "{:?}", hurried.queueing.most());
+    assert!(hurried.shed["deadline"] > 500, "{:?}", hurried.shed);
+    assert_close("served", hurried.answered as f64, patient.answered as f64, 0.05);
+}
+
+#[test]
 fn limits_in_shadow_count_and_refuse_nobody() {
     let mut service = behind(Limits { rate: Some(rate(50.0, 0).into()), ..at_most(2, None) }, 0.1);
     let always = &mut service.admission.always;

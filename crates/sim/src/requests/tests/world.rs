@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
 
-pub(super) fn ms(millis: u64) -> Duration {
+pub(super) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 

@@ -1,6 +1,6 @@
 //! Replicas of a target that was measured with several numbers of them.
 
-use super::{FORMULAS, LAW, MEASURED, Point, Study, by_law, count, overlapping, refused, short};
+use super::{FORMULAS, GROWTH, LAW, MEASURED, Point, Study, by_law, count, overlapping, refused, short};
 use crate::plan::CONFIDENCE;
 use documents::plan::{Answer, Bottleneck, Change, Interval, Kind, Method, Plan, per_second as rate_text};
 
@@ -106,14 +106,20 @@ impl Study<'_> {
             short(last.at),
             rate_text(last.per_second)
         );
-        let (kind, said) = match (gain, flat) {
-            (gain, _) if gain < 0.2 => (
+        // What the last replicas bring counts: the first ones may have been the limit before.
+        let enough =
+            self.sorted.iter().find(|point| flat.is_some_and(|flat| point.per_second >= NEAR * flat));
+        let enough = enough.map_or(String::new(), |point| {
+            format!("; more than {} bring nothing", counted(point.at, "replica"))
+        });
+        let (kind, said) = match gain {
+            gain if gain < LITTLE || flat.is_some() => (
                 Kind::Shared,
                 format!(
-                    "not the replica: {gained}; a part that all replicas share, the load generator, or the number of users is the limit"
+                    "not the replica: {gained}{enough}; a part that all replicas share, the load generator, or the number of users is the limit"
                 ),
             ),
-            (gain, _) if gain > 0.8 => {
+            gain if gain > NEARLY_ALL => {
                 (Kind::Replica, format!("the replica: {gained}, nearly in proportion"))
             }
             _ => (
@@ -149,3 +155,14 @@ impl Study<'_> {
         }]
     }
 }
+
+fn counted(count: f64, what: &str) -> String {
+    format!("{} {what}{}", short(count), if count == 1.0 { "" } else { "s" })
+}
+
+/// A throughput above this share of the highest one is as high.
+const NEAR: f64 = 1.0 / (1.0 + GROWTH);
+/// Replicas that bring a smaller share of their number are not the limit.
+const LITTLE: f64 = 0.2;
+/// Replicas that bring a larger one are.
+const NEARLY_ALL: f64 = 0.8;

@@ -86,7 +86,7 @@ fn words(trigger: &Trigger) -> String {
 
 fn query_words(query: &str, target: TotalTarget, activation: f64, ignore_null_values: bool) -> String {
     let line: Vec<&str> = query.split_whitespace().collect();
-    let what = "what the query measures, requests-per-second or in-flight";
+    let what = "what the query measures, requests-per-second, in-flight, queue-length, cpu, p95 or recorded";
     let mut text = format!("          - measures{MARK} # {what}: {}\n", line.join(" "));
     let (threshold, is_total) = match target {
         TotalTarget::AverageValue(target) => (target, false),

@@ -165,7 +165,7 @@ pub fn notes(target: &Target, outcome: &Outcome, limits: &Limits) -> String {
     text
 }
 
-/// The file's text.
+/// The file's text: [`notes`] before the settings as text.
 pub fn text(notes: &str, settings: &Settings) -> String {
     format!("{MARK}\n{notes}\n{}", config::write(settings))
 }

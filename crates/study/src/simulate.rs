@@ -1,4 +1,4 @@
-//! Runs stages with seeds, on all cores, and says how far it is.
+//! Simulates stages with seeds, on all cores.
 //!
 //! Each run is done by one thread alone, so the same bytes come out whatever the number of cores.
 
@@ -6,10 +6,9 @@ use config::case::Case;
 use config::case::calibration::{Calibration, Verdict};
 use control::search::Condition;
 use documents::simulate::{Calibrated, Simulated, Stage};
-use sim::minutes::{Curves, Ladder, Minutes, work};
+use sim::minutes::{Curves, Ladder, Minutes, can_record, work};
 use sim::settings::{Goal, Service, System};
 use sim::{Fidelity, Requests};
-use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,8 +23,24 @@ pub struct How {
     pub or_faster: bool,
 }
 
-/// Runs the chosen stages of a case.
-pub fn drive(case: &Case, chosen: &[usize], seeds: &[u64], how: How) -> Simulated {
+/// How far a simulation is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// The share of the simulated minutes that is done, 0 to 1.
+    pub share: f64,
+    /// The real time that is left, about.
+    pub left: Duration,
+}
+
+/// Simulates the stages at `chosen` of a case with each of the seeds. `tell` gets the progress twice a second; none: it
+/// is not determined.
+pub fn simulate(
+    case: &Case,
+    chosen: &[usize],
+    seeds: &[u64],
+    how: How,
+    tell: Option<&(dyn Fn(Progress) + Sync)>,
+) -> Simulated {
     let began = Instant::now();
     let mut systems: Vec<System> = Vec::new();
     for place in chosen {
@@ -34,15 +49,15 @@ pub fn drive(case: &Case, chosen: &[usize], seeds: &[u64], how: How) -> Simulate
         }
     }
     let minutes: u64 = systems.iter().map(|system| (system.warm_up + system.measured).as_secs() / 60).sum();
-    let progress = Progress { done: AtomicU64::new(0), ended: AtomicBool::new(false) };
+    let watched = Watched { done: AtomicU64::new(0), ended: AtomicBool::new(false) };
     let mut recording = Duration::ZERO;
     let mut fidelities = Vec::new();
     let mut flat = std::thread::scope(|scope| {
-        if stderr().is_terminal() {
-            scope.spawn(|| progress.show(minutes, began));
+        if let Some(tell) = tell {
+            scope.spawn(|| watched.tell(minutes, began, tell));
         }
         let a_minute = |_| {
-            progress.done.fetch_add(1, Ordering::Relaxed);
+            watched.done.fetch_add(1, Ordering::Relaxed);
         };
         let recorded: Vec<Option<Curves>> = match how.fidelity {
             Fidelity::Request => chosen.iter().map(|_| None).collect(),
@@ -70,7 +85,7 @@ pub fn drive(case: &Case, chosen: &[usize], seeds: &[u64], how: How) -> Simulate
             Some(curves) => sim::run_on(system, Minutes::new(system, curves), &mut a_minute.clone()),
             None => sim::run_on(system, Requests::new(system), &mut a_minute.clone()),
         });
-        progress.ended.store(true, Ordering::Relaxed);
+        watched.ended.store(true, Ordering::Relaxed);
         outcomes.into_iter()
     });
     let stage = |(&place, fidelity): (&usize, Fidelity)| {
@@ -86,6 +101,7 @@ pub fn drive(case: &Case, chosen: &[usize], seeds: &[u64], how: How) -> Simulate
             goals: goals(&stage.system),
             notes: stage.notes.clone(),
             fidelity,
+            recordable: can_record(&stage.system),
             outcomes: flat.by_ref().take(seeds.len()).collect(),
         }
     };
@@ -124,13 +140,13 @@ fn goals(system: &System) -> Vec<(String, String)> {
     system.services.iter().filter_map(goal).collect()
 }
 
-struct Progress {
+struct Watched {
     done: AtomicU64,
     ended: AtomicBool,
 }
 
-impl Progress {
-    fn show(&self, minutes: u64, began: Instant) {
+impl Watched {
+    fn tell(&self, minutes: u64, began: Instant, tell: &(dyn Fn(Progress) + Sync)) {
         let mut told = Instant::now();
         while !self.ended.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK_EVERY);
@@ -139,11 +155,8 @@ impl Progress {
             }
             told = Instant::now();
             let share = self.done.load(Ordering::Relaxed) as f64 / minutes.max(1) as f64;
-            let left = began.elapsed().as_secs_f64() / share.max(1e-6) * (1.0 - share);
-            // Where nobody can be told, the run is worth more than the line.
-            let _ = write!(stderr(), "\rsimulating: {:3.0} %, about {left:.0} s left ", share * 100.0);
+            tell(Progress { share, left: began.elapsed().mul_f64((1.0 - share).max(0.0) / share.max(1e-6)) });
         }
-        let _ = write!(stderr(), "\r{:60}\r", "");
     }
 }
 

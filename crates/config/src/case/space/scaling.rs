@@ -1,0 +1,223 @@
+//! Dimensions of an autoscaler: bounds, alarms, policies, schedules, and the keys of HPA, KEDA and Knative.
+
+use super::ladder::{counts, multiples, percentages, texts};
+use super::{Choice, Edit, Finder, below};
+
+impl Finder<'_> {
+    pub(super) fn scaling(&mut self, service: &[String]) {
+        let scaling = below(service, &["scaling"]);
+        if !self.has(&scaling) {
+            return;
+        }
+        self.ladder(&below(&scaling, &["min"]), None, &counts);
+        self.ladder(&below(&scaling, &["max"]), None, &counts);
+        self.aws(&scaling);
+        for item in self.keys(&below(&scaling, &["schedule"])) {
+            for key in ["min", "max", "desired"] {
+                self.ladder(&below(&scaling, &["schedule", &item, key]), None, &counts);
+            }
+        }
+        self.hpa(&scaling);
+        self.keda(&scaling);
+        self.knative(&scaling);
+    }
+
+    fn aws(&mut self, scaling: &[String]) {
+        let (alarms, policies) = (below(scaling, &["alarms"]), below(scaling, &["policies"]));
+        if !self.has(&policies) {
+            return;
+        }
+        let kind = self.found.len();
+        self.kind(scaling);
+        self.when = Some((kind, 0));
+        for name in self.keys(&alarms) {
+            self.alarm(&below(&alarms, &[name]));
+        }
+        for name in self.keys(&policies) {
+            self.policy(&below(&policies, &[name]));
+        }
+        self.when = None;
+    }
+
+    /// The kind of the policies: those of the file, target tracking, or two steps.
+    fn kind(&mut self, scaling: &[String]) {
+        let (alarms, policies) = (below(scaling, &["alarms"]), below(scaling, &["policies"]));
+        let both = |alarms_text: Option<&str>, policies_text: &str| {
+            let edit = |path: &[String], value: Option<&str>| Edit {
+                path: path.to_vec(),
+                value: value.map(str::to_owned),
+            };
+            vec![edit(&alarms, alarms_text), edit(&policies, Some(policies_text))]
+        };
+        let names = self.keys(&policies).join(", ");
+        let kind = self.found.len();
+        let choices = vec![
+            Choice { text: Some(names), edits: Vec::new() },
+            Choice { text: Some("target tracking of cpu".to_owned()), edits: both(None, TRACKING) },
+            Choice {
+                text: Some("two steps by cpu".to_owned()),
+                edits: both(Some(STEP_ALARMS), STEP_POLICIES),
+            },
+        ];
+        self.add(&policies, choices, 0, false);
+        self.when = Some((kind, 1));
+        let tracking = below(&policies, &["cpu"]);
+        self.fresh(&below(&tracking, &["target"]), &percentages(20, 85), "50%");
+        self.fresh(&below(&tracking, &["cooldown"]), &texts(&COOLDOWNS), "60s");
+        self.fresh(&below(&tracking, &["cooldown_in"]), &texts(&COOLDOWNS), "300s");
+        self.when = Some((kind, 2));
+        for (name, key, usual) in [("cpu-high", "above", "60%"), ("cpu-low", "below", "30%")] {
+            self.fresh(&below(&alarms, &[name, key]), &percentages(10, 90), usual);
+            self.fresh(&below(&alarms, &[name, "period"]), &texts(&PERIODS), "1m");
+            self.fresh(&below(&alarms, &[name, "datapoints"]), &texts(&DATAPOINTS), "2");
+        }
+        for (name, signs, usual) in
+            [("out", ["+1", "+2", "+3", "+4"], "+1"), ("in", ["-1", "-2", "-3", "-4"], "-1")]
+        {
+            self.fresh(&below(&policies, &[name, "change"]), &texts(&signs), usual);
+            self.fresh(&below(&policies, &[name, "cooldown"]), &texts(&COOLDOWNS), "300s");
+        }
+        self.when = None;
+    }
+
+    /// A key of policies that are not those of the file.
+    fn fresh(&mut self, path: &[String], values: &[String], usual: &str) {
+        let choice = |text: &String| Choice {
+            text: Some(text.clone()),
+            edits: vec![Edit { path: path.to_vec(), value: Some(text.clone()) }],
+        };
+        let place = values.iter().position(|text| text == usual).unwrap_or(0);
+        self.add(path, values.iter().map(choice).collect(), place, true);
+    }
+
+    fn alarm(&mut self, alarm: &[String]) {
+        for key in ["above", "at_least", "below", "at_most"] {
+            self.ladder(&below(alarm, &[key]), None, &|today| match today.ends_with('%') {
+                true => percentages(5, 95),
+                false => multiples(today),
+            });
+        }
+        match self.scalar(&below(alarm, &["metric"])).as_deref() {
+            Some("cpu") => self.words(&below(alarm, &["statistic"]), "average", &["average", "maximum"]),
+            Some("latency") => {
+                self.words(&below(alarm, &["statistic"]), "average", &["average", "p90", "p95", "p99"]);
+            }
+            _ => {}
+        }
+        self.ladder(&below(alarm, &["period"]), Some("1m"), &|_| texts(&PERIODS));
+        self.ladder(&below(alarm, &["datapoints"]), Some("1"), &|_| texts(&DATAPOINTS));
+    }
+
+    fn policy(&mut self, policy: &[String]) {
+        let steps = below(policy, &["steps"]);
+        let changes = self.keys(&steps).into_iter().map(|item| below(&steps, &[item.as_str(), "change"]));
+        for change in changes.chain([below(policy, &["change"])]) {
+            self.ladder(&change, None, &changed);
+        }
+        self.ladder(&below(policy, &["target"]), None, &|today| match today.ends_with('%') {
+            true => percentages(20, 85),
+            false => multiples(today),
+        });
+        self.ladder(&below(policy, &["cooldown"]), Some("300s"), &|_| texts(&COOLDOWNS));
+        if self.has(&below(policy, &["track"])) {
+            self.ladder(&below(policy, &["cooldown_in"]), Some("300s"), &|_| texts(&COOLDOWNS));
+        }
+    }
+
+    fn hpa(&mut self, scaling: &[String]) {
+        let hpa = below(scaling, &["hpa"]);
+        if !self.has(&hpa) {
+            return;
+        }
+        self.ladder(&below(&hpa, &["cpu"]), None, &|_| percentages(20, 95));
+        for key in ["requests_per_second", "in_flight"] {
+            self.ladder(&below(&hpa, &[key]), None, &multiples);
+        }
+        let metrics = below(&hpa, &["metrics"]);
+        for item in self.keys(&metrics) {
+            self.ladder(&below(&metrics, &[item.as_str(), "threshold"]), None, &multiples);
+        }
+        self.ladder(&below(&hpa, &["tolerance"]), Some("10%"), &|_| texts(&["5%", "10%", "15%", "20%"]));
+        let behavior = below(&hpa, &["behavior"]);
+        if self.scalar(&behavior).as_deref() == Some("true") {
+            self.ladder(&below(&hpa, &["stabilize_down"]), Some("5m"), &|_| texts(&WINDOWS));
+            self.ladder(&below(&hpa, &["stabilize_up"]), Some("0s"), &|_| texts(&["0s", "30s", "1m", "2m"]));
+        }
+        self.behavior(&behavior);
+    }
+
+    fn behavior(&mut self, behavior: &[String]) {
+        for (direction, usual) in [("scaleUp", "0"), ("scaleDown", "300")] {
+            let rules = below(behavior, &[direction]);
+            if !self.has(&rules) {
+                continue;
+            }
+            let window = below(&rules, &["stabilizationWindowSeconds"]);
+            self.ladder(&window, Some(usual), &|_| texts(&["0", "30", "60", "120", "180", "300", "600"]));
+            let policies = below(&rules, &["policies"]);
+            for item in self.keys(&policies) {
+                self.ladder(&below(&policies, &[item.as_str(), "value"]), None, &counts);
+            }
+        }
+    }
+
+    fn keda(&mut self, scaling: &[String]) {
+        let keda = below(scaling, &["keda"]);
+        if !self.has(&keda) {
+            return;
+        }
+        self.ladder(&below(&keda, &["cpu"]), None, &|_| percentages(20, 95));
+        for list in ["prometheus", "cron"] {
+            let triggers = below(&keda, &[list]);
+            for item in self.keys(&triggers) {
+                self.ladder(&below(&triggers, &[item.as_str(), "threshold"]), None, &multiples);
+                self.ladder(&below(&triggers, &[item.as_str(), "replicas"]), None, &counts);
+            }
+        }
+        self.ladder(&below(&keda, &["polling_interval"]), Some("30s"), &|_| {
+            texts(&["10s", "15s", "30s", "60s"])
+        });
+        self.ladder(&below(&keda, &["cooldown_period"]), Some("5m"), &|_| texts(&WINDOWS));
+        self.behavior(&below(&keda, &["behavior"]));
+    }
+
+    fn knative(&mut self, scaling: &[String]) {
+        let knative = below(scaling, &["knative"]);
+        if !self.has(&knative) {
+            return;
+        }
+        for key in ["concurrency", "requests_per_second"] {
+            self.ladder(&below(&knative, &[key]), None, &multiples);
+        }
+        self.ladder(&below(&knative, &["utilization"]), Some("70%"), &|_| percentages(40, 95));
+        self.ladder(&below(&knative, &["stable_window"]), Some("60s"), &|_| {
+            texts(&["30s", "60s", "2m", "5m"])
+        });
+        self.ladder(&below(&knative, &["scale_down_delay"]), Some("0s"), &|_| texts(&WINDOWS));
+        let panic = below(&knative, &["panic_threshold_percentage"]);
+        self.ladder(&panic, Some("200"), &|_| texts(&["120", "150", "200", "300", "500", "1000"]));
+    }
+}
+
+/// Changes in the direction of today's.
+fn changed(today: &str) -> Vec<String> {
+    let sign = match today.as_bytes().first() {
+        Some(b'-') => '-',
+        Some(b'=') => return Vec::new(),
+        _ => '+',
+    };
+    match today.ends_with('%') {
+        true => [5, 10, 15, 20, 30, 50, 100].into_iter().map(|share| format!("{sign}{share}%")).collect(),
+        false => [1, 2, 3, 4, 6].into_iter().map(|count| format!("{sign}{count}")).collect(),
+    }
+}
+
+const TRACKING: &str = "{ cpu: { track: cpu, target: 50%, cooldown: 60s, cooldown_in: 300s } }";
+const STEP_ALARMS: &str = "{ cpu-high: { metric: cpu, above: 60%, period: 1m, datapoints: 2 }, \
+                           cpu-low: { metric: cpu, below: 30%, period: 1m, datapoints: 2 } }";
+const STEP_POLICIES: &str = "{ out: { alarms: [cpu-high], change: +1, cooldown: 300s }, \
+                             in: { alarms: [cpu-low], change: -1, cooldown: 300s } }";
+const COOLDOWNS: [&str; 7] = ["0s", "30s", "60s", "120s", "180s", "300s", "600s"];
+const PERIODS: [&str; 4] = ["1m", "2m", "3m", "5m"];
+const DATAPOINTS: [&str; 5] = ["1", "2", "3", "5", "10"];
+const WINDOWS: [&str; 8] = ["0s", "30s", "1m", "2m", "3m", "5m", "10m", "15m"];

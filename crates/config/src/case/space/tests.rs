@@ -1,0 +1,96 @@
+//! Dimensions of shipped cases and of small ones.
+
+use super::*;
+use crate::case::{Given, parse};
+use std::path::Path;
+
+fn accounts() -> Case {
+    let text = include_str!("../../../../../cases/accounts.yaml");
+    parse("accounts.yaml", text, Path::new(""), Given::default())
+        .unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn found<'a>(dimensions: &'a [Dimension], end: &str) -> &'a Dimension {
+    let of_today = |dimension: &&Dimension| dimension.when.is_none_or(|(_, place)| place == 0);
+    let is_it = |dimension: &&Dimension| dimension.key.ends_with(end) && of_today(dimension);
+    dimensions.iter().find(is_it).unwrap_or_else(|| panic!("{end} is not among {dimensions:#?}"))
+}
+
+#[test]
+fn the_policies_of_accounts_are_dimensions_with_todays_values() {
+    let case = accounts();
+    let dimensions = case.dimensions(0, &[]);
+    for (end, today, other) in [
+        ("scaling.min", "15", "8"),
+        ("scaling.max", "32", "16"),
+        ("alarms.slow.statistic", "p99", "p95"),
+        ("alarms.slow.above", "1s", "700ms"),
+        ("alarms.slow.datapoints", "1", "3"),
+        ("alarms.cpu-low.below", "15%", "25%"),
+        ("alarms.cpu-low.period", "5m", "2m"),
+        ("policies.fast-up.change", "+3", "+1"),
+        ("policies.fast-up.cooldown", "300s", "60s"),
+    ] {
+        let dimension = found(&dimensions, end);
+        assert_eq!(dimension.choices[dimension.today].text.as_deref(), Some(today), "{end}");
+        let texts: Vec<_> = dimension.choices.iter().filter_map(|choice| choice.text.as_deref()).collect();
+        assert!(texts.contains(&other), "{end}: {texts:?}");
+    }
+    assert!(dimensions.iter().all(|dimension| !dimension.key.contains("server")));
+}
+
+#[test]
+fn every_single_change_is_readable_or_refused_and_todays_changes_nothing() {
+    let case = accounts();
+    let dimensions = case.dimensions(0, &[Also::Server, Also::Balancing, Also::Hosts]);
+    let today = format!("{:?}", case.stages[0].system);
+    let (mut read, mut tried) = (0, 0);
+    for dimension in &dimensions {
+        let condition = dimension.when.map(|(other, place)| dimensions[other].choices[place].edits.clone());
+        for (place, choice) in dimension.choices.iter().enumerate() {
+            let edits = [condition.clone().unwrap_or_default(), choice.edits.clone()].concat();
+            let system = case.varied(0, &edits);
+            tried += 1;
+            read += usize::from(system.is_ok());
+            if place == dimension.today && dimension.when.is_none_or(|(_, place)| place == 0) {
+                assert_eq!(format!("{:?}", system.unwrap()), today, "{}", dimension.key);
+            }
+        }
+    }
+    // 15 of at most 10 instances is refused, and little else.
+    assert!(read * 10 >= tried * 9, "{read} of {tried}");
+}
+
+#[test]
+fn a_service_without_scaling_has_no_dimensions() {
+    let text = "case: a\ntraffic: {rate: 1/s}\nservices:\n  web:\n    endpoints: {r: {cpu: 1ms}}\n    server: {}\n    hosts: {h: {cores: 1}}\n";
+    let case = parse("a.yaml", text, Path::new(""), Given::default()).unwrap();
+    assert_eq!(case.dimensions(0, &[]), []);
+}
+
+#[test]
+fn autoscalers_of_kubernetes_have_dimensions() {
+    for (scaling, ends) in [
+        ("hpa: { cpu: 50%, behavior: true }", vec!["hpa.cpu", "hpa.stabilize_down", "hpa.tolerance"]),
+        ("knative: { concurrency: 10 }", vec!["knative.concurrency", "knative.utilization"]),
+        (
+            "keda: { prometheus: [{ measures: requests-per-second, threshold: 20 }] }",
+            vec!["keda.prometheus[0].threshold", "keda.cooldown_period"],
+        ),
+    ] {
+        let text = format!(
+            "case: a\ntraffic: {{rate: 1/s}}\nservices:\n  web:\n    endpoints: {{r: {{cpu: 1ms}}}}\n    server: {{}}\n    \
+             hosts: {{h: {{cores: 1}}}}\n    scaling: {{ min: 1, max: 5, {scaling} }}\n"
+        );
+        let case = parse("a.yaml", &text, Path::new(""), Given::default())
+            .unwrap_or_else(|problems| panic!("{problems}"));
+        let dimensions = case.dimensions(0, &[]);
+        for end in ends {
+            let dimension = found(&dimensions, end);
+            for choice in &dimension.choices {
+                case.varied(0, &choice.edits)
+                    .unwrap_or_else(|problems| panic!("{end} {choice:?}: {problems:?}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Candidates made from others.
+
+use super::space::{Candidate, Space};
+use alloc::vec::Vec;
+use stats::Rng;
+
+impl Space {
+    /// Candidates that differ in one value: the next two on either side of an ordered one, any other one.
+    pub(super) fn neighbours(&self, centre: &Candidate) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        for (place, dimension) in self.0.iter().enumerate() {
+            if !self.is_active(centre, place) {
+                continue;
+            }
+            let now = centre[place];
+            let is_near = |value: &usize| !dimension.ordered || value.abs_diff(now) <= NEAR;
+            let values = (0..dimension.choices).filter(|value| *value != now).filter(is_near);
+            found.extend(values.map(|value| self.with(centre, place, value)));
+        }
+        found
+    }
+
+    /// The first one, the first two and so on of what helped, together.
+    pub(super) fn together(&self, centre: &Candidate, helped: &[Candidate]) -> Vec<Candidate> {
+        let mut whole = centre.clone();
+        let mut found = Vec::new();
+        for (number, one) in helped.iter().enumerate() {
+            for (place, value) in one.iter().enumerate() {
+                if *value != centre[place] {
+                    whole[place] = *value;
+                }
+            }
+            if number > 0 {
+                found.push(self.plain(whole.clone()));
+            }
+        }
+        found
+    }
+
+    /// The candidate with so many random changes.
+    pub(super) fn changed(&self, from: &Candidate, changes: usize, rng: &mut Rng) -> Candidate {
+        let mut candidate = from.clone();
+        for _ in 0..changes {
+            let active: Vec<usize> =
+                (0..self.0.len()).filter(|place| self.is_active(&candidate, *place)).collect();
+            if active.is_empty() {
+                break;
+            }
+            let place = active[rng.below(active.len())];
+            candidate[place] = rng.below(self.0[place].choices);
+            candidate = self.plain(candidate);
+        }
+        candidate
+    }
+
+    /// So many candidates that fill the space: each value of a dimension is used equally often (a Latin hypercube).
+    pub(super) fn filling(&self, count: usize, rng: &mut Rng) -> Vec<Candidate> {
+        let mut candidates: Vec<Candidate> = (0..count).map(|_| self.today()).collect();
+        for (place, dimension) in self.0.iter().enumerate() {
+            let mut strata: Vec<usize> = (0..count).collect();
+            for last in (1..count).rev() {
+                strata.swap(last, rng.below(last + 1));
+            }
+            for (candidate, stratum) in candidates.iter_mut().zip(strata) {
+                candidate[place] = stratum * dimension.choices / count;
+            }
+        }
+        candidates.into_iter().map(|candidate| self.plain(candidate)).collect()
+    }
+
+    /// The candidate with one change after the other taken back; changes that depend on it go with it.
+    pub(super) fn reverted(&self, candidate: &Candidate) -> Vec<Candidate> {
+        let differs = |place: &usize| {
+            candidate[*place] != self.0[*place].today
+                && self.0[*place].when.is_none_or(|(other, value)| value == self.0[other].today)
+        };
+        (0..self.0.len())
+            .filter(differs)
+            .map(|place| self.with(candidate, place, self.0[place].today))
+            .collect()
+    }
+
+    fn with(&self, candidate: &Candidate, place: usize, value: usize) -> Candidate {
+        let mut changed = candidate.clone();
+        changed[place] = value;
+        self.plain(changed)
+    }
+}
+
+/// How far a move goes.
+const NEAR: usize = 2;

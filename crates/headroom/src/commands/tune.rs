@@ -1,0 +1,161 @@
+//! `headroom tune`: cheaper settings of a case that keep its goal.
+//!
+//! ```text
+//! Args → case file → study::tune → documents::tune → text, JSON, a case file with the stage `tuned`
+//! ```
+
+use super::plan::growth;
+use super::simulate::{self, SourceArgs, list_cases};
+use crate::exit::Exit;
+use crate::live::Interrupts;
+use crate::output;
+use crate::output_file;
+use config::case::{Also, Case, Given};
+use documents::tune::Tune;
+use std::io::{IsTerminal, stderr};
+use std::num::NonZero;
+use std::path::PathBuf;
+use study::tune::{Asked, Event, Limits, Shell, tune};
+
+/// Find cheaper scaling settings that keep the goal
+///
+/// Searches the kind of the policies, thresholds, statistics, periods, datapoints, steps, targets, cooldowns, minimum and
+/// maximum, the bounds of schedules, and the settings of HPA, KEDA and Knative for the lowest cost. Minutes outside the
+/// goal, bad responses, actions and flaps stay as they are today, or within the given bounds. Under growth, a flash crowd,
+/// the loss of an instance or zone, and slower starts, at most --disturbed minutes more are outside the goal than today
+/// under the same disturbance.
+///
+/// Thousands of candidates are simulated minute by minute, the best ones request by request. Ctrl-C ends the search with
+/// the best settings so far.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// Stage of the case to begin with [default: the first]
+    #[arg(long, value_name = "NAME")]
+    stage: Option<String>,
+
+    /// What may change beside scaling: server (processes and threads), balancing, hosts (sizes of Fargate)
+    #[arg(long, value_name = "PARTS", value_delimiter = ',')]
+    also: Vec<Also>,
+
+    /// Growth of the traffic under which the goal has to hold too
+    #[arg(long, value_name = "SHARE", default_value = "20%", value_parser = growth)]
+    growth: f64,
+
+    /// Bound on minutes outside the goal in a run [default: as today]
+    #[arg(long, value_name = "MINUTES", help_heading = "Bounds")]
+    outside: Option<f64>,
+
+    /// Bound on scaling actions in a run [default: as today]
+    #[arg(long, value_name = "COUNT", help_heading = "Bounds")]
+    actions: Option<f64>,
+
+    /// Bound on flaps, which reverse an action of the last 15 minutes [default: as today]
+    #[arg(long, value_name = "COUNT", help_heading = "Bounds")]
+    flaps: Option<f64>,
+
+    /// Minutes outside the goal that a disturbance may add to those of today under it
+    #[arg(long, value_name = "MINUTES", default_value = "10", help_heading = "Bounds")]
+    disturbed: f64,
+
+    /// Number of candidates to simulate minute by minute
+    #[arg(long, value_name = "COUNT", default_value = "3000", value_parser = clap::value_parser!(u32).range(20..=1_000_000))]
+    candidates: u32,
+
+    /// Seed of the search
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    seed: u64,
+
+    /// Write the case file with the stage `tuned`; - for standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Print the result as JSON; the schema is schemas/tune.schema.json
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Exit {
+    match args.source.read(Given::default()) {
+        Ok(Some(case)) => search(args, &case),
+        Ok(None) => list_cases(),
+        Err(error) => simulate::refuse(&error),
+    }
+}
+
+fn search(args: &Args, case: &Case) -> Exit {
+    let stage = match args.stage.as_deref().map_or(Ok(0), |name| simulate::place(case, name)) {
+        Ok(stage) => stage,
+        Err(error) => return simulate::refuse(&error),
+    };
+    if let Some(Err(error)) = args.output.as_deref().map(output_file::check_or_stdout) {
+        return output::complain(&error, Exit::Usage);
+    }
+    let interrupts = match Interrupts::listen() {
+        Ok(interrupts) => interrupts,
+        Err(error) => return output::fail(&error),
+    };
+    let asked = Asked {
+        also: args.also.clone(),
+        growth: args.growth,
+        limits: Limits {
+            outside: args.outside,
+            actions: args.actions,
+            flaps: args.flaps,
+            disturbed: args.disturbed,
+            ..Limits::default()
+        },
+        candidates: args.candidates as usize,
+        seed: args.seed,
+        threads: std::thread::available_parallelism().map_or(1, NonZero::get),
+        version: status::version(),
+    };
+    let on_screen = stderr().is_terminal();
+    let tell = |event: Event| {
+        if on_screen {
+            output::tell_now(&event.to_string())
+        }
+    };
+    let tuned = tune(case, stage, &asked, &Shell { tell: &tell, interrupted: &|| interrupts.came() });
+    if on_screen {
+        output::tell_now("");
+    }
+    match tuned {
+        Ok(tuned) => say(args, &tuned),
+        Err(error) => output::complain(&error, Exit::Usage),
+    }
+}
+
+fn say(args: &Args, tuned: &Tune) -> Exit {
+    let (file, printed) = (args.output.as_deref(), tuned.case_file.as_deref());
+    if let (Some(path), Some(text)) = (file, printed)
+        && let Err(error) = output_file::write_or_stdout(path, |out| out.write_all(text.as_bytes()))
+    {
+        return output::complain(&error, Exit::Failed);
+    }
+    match file.is_some_and(output_file::is_stdout) {
+        true => Exit::Done,
+        false if args.json => output::print(&format!("{:#}\n", tuned.json())),
+        false => output::print(&tuned.text(output::terminal())),
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Cheaper policies for a service, written as a stage of its case file:
+      headroom tune shop.yaml -o tuned.yaml
+      headroom simulate tuned.yaml --compare now tuned
+  A published account, policies only:
+      headroom tune --case accounts --stage baseline
+  With processes, threads and the balancer:
+      headroom tune --case accounts --stage baseline --also server,balancing
+  Fewer minutes outside the goal than today:
+      headroom tune shop.yaml --outside 5
+
+Exit codes:
+  0   the search has ended, also if nothing is gained
+  2   wrong usage, or a case that cannot be tuned";

@@ -1,0 +1,280 @@
+//! Simulates candidates: minute by minute with recorded minutes, or request by request.
+
+use super::metrics::Metrics;
+use super::scenario::{SEEDS, Scenario, Scenarios};
+use super::{Asked, Event, Shell, edits};
+use config::case::{Case, Dimension};
+use control::search::tune::{Candidate, Settings};
+use sim::Requests;
+use sim::minutes::{Curves, Ladder, Minutes, can_record};
+use sim::settings::{Policy, Start, System, Traffic};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Simulates candidates, and remembers what it found.
+pub(super) struct Evaluator<'a> {
+    pub(super) case: &'a Case,
+    pub(super) stage: usize,
+    pub(super) dimensions: &'a [Dimension],
+    pub(super) scenarios: Scenarios,
+    pub(super) shell: &'a Shell<'a>,
+    threads: usize,
+    /// Recorded minutes by the system without scaling and traffic.
+    curves: HashMap<String, Option<Arc<Curves>>>,
+    systems: HashMap<Candidate, Option<Arc<Variant>>>,
+    /// Figures of the scenarios, in their order, as far as they were simulated; none: it cannot be simulated.
+    found: HashMap<Candidate, Option<Vec<Metrics>>>,
+}
+
+/// The system of a candidate, and the key of its recorded minutes.
+struct Variant {
+    system: System,
+    key: String,
+}
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn new(
+        case: &'a Case,
+        stage: usize,
+        dimensions: &'a [Dimension],
+        scenarios: Scenarios,
+        asked: &Asked,
+        shell: &'a Shell<'a>,
+    ) -> Self {
+        Evaluator {
+            case,
+            stage,
+            dimensions,
+            scenarios,
+            shell,
+            threads: asked.threads,
+            curves: HashMap::new(),
+            systems: HashMap::new(),
+            found: HashMap::new(),
+        }
+    }
+
+    /// The size of the search: small where nothing can be recorded.
+    pub(super) fn settings(&self, asked: &Asked) -> Settings {
+        let budget = if self.is_recordable() { asked.candidates } else { asked.candidates.min(BY_REQUEST) };
+        Settings { start: budget / 5, levels: LEVELS, budget, confirmations: CONFIRMATIONS, seed: asked.seed }
+    }
+
+    /// The system of today.
+    pub(super) fn today(&self) -> &System {
+        &self.case.stages[self.stage].system
+    }
+
+    pub(super) fn is_recordable(&self) -> bool {
+        can_record(self.today())
+    }
+
+    /// Simulates candidates at a level: the first day, the days that are confirmed, or all scenarios.
+    pub(super) fn screen(&mut self, level: usize, candidates: &[Candidate]) {
+        let wanted = self.count(level);
+        let is_new = |candidate: &&Candidate| match self.found.get(*candidate) {
+            None => true,
+            Some(None) => false,
+            Some(Some(found)) => found.len() < wanted,
+        };
+        let new: Vec<Candidate> = candidates.iter().filter(is_new).cloned().collect();
+        if new.is_empty() {
+            return;
+        }
+        if new.len() > FEW {
+            (self.shell.tell)(Event::Screening(new.len()));
+        }
+        self.prepare(&new);
+        let seen: Vec<Scenario> = self.seen().take(wanted).cloned().collect();
+        let jobs: Vec<(&Candidate, usize)> = new
+            .iter()
+            .map(|candidate| {
+                (candidate, self.found.get(candidate).and_then(Option::as_ref).map_or(0, Vec::len))
+            })
+            .collect();
+        let results = sim::run_parallel(&jobs, self.threads, |(candidate, done)| {
+            self.by_minute(candidate, &seen[*done..])
+        });
+        for (candidate, result) in new.into_iter().zip(results) {
+            let before = self.found.entry(candidate).or_insert_with(|| Some(Vec::new()));
+            match (before.as_mut(), result) {
+                (Some(before), Some(result)) => before.extend(result),
+                _ => *before = None,
+            }
+        }
+    }
+
+    /// Figures of a candidate at a level; none if it cannot be simulated or was not.
+    pub(super) fn figures(&self, level: usize, candidate: &Candidate) -> Option<&[Metrics]> {
+        self.found.get(candidate)?.as_ref()?.get(..self.count(level))
+    }
+
+    /// All candidates that were simulated under all scenarios.
+    pub(super) fn all(&self) -> Vec<Candidate> {
+        let whole = self.count(LEVELS - 1);
+        let is_whole =
+            |found: &Option<Vec<Metrics>>| found.as_ref().is_some_and(|found| found.len() >= whole);
+        let mut all: Vec<Candidate> = self
+            .found
+            .iter()
+            .filter(|(_, found)| is_whole(found))
+            .map(|(candidate, _)| candidate.clone())
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Usual days, then disturbances: all that a search sees.
+    pub(super) fn seen(&self) -> impl Iterator<Item = &Scenario> {
+        self.scenarios.usual.iter().chain(&self.scenarios.stress)
+    }
+
+    /// The number of scenarios of a level.
+    pub(super) fn count(&self, level: usize) -> usize {
+        match level {
+            0 => 1,
+            1 => SEEDS,
+            _ => self.scenarios.usual.len() + self.scenarios.stress.len(),
+        }
+    }
+
+    /// Figures of candidates on days that the search does not see, minute by minute.
+    pub(super) fn unseen(&mut self, candidates: &[Candidate]) -> Vec<Option<Vec<Metrics>>> {
+        self.prepare(candidates);
+        let days = self.scenarios.unseen.clone();
+        sim::run_parallel(candidates, self.threads, |candidate| self.by_minute(candidate, &days))
+    }
+
+    /// Figures of candidates on the first usual days, request by request.
+    pub(super) fn by_request(&mut self, candidates: &[Candidate], seeds: usize) -> Vec<Option<Vec<Metrics>>> {
+        (self.shell.tell)(Event::Confirming(candidates.len(), seeds));
+        self.prepare(candidates);
+        let jobs: Vec<(&Candidate, &Scenario)> = candidates
+            .iter()
+            .flat_map(|candidate| self.scenarios.usual.iter().take(seeds).map(move |day| (candidate, day)))
+            .collect();
+        let results = sim::run_parallel(&jobs, self.threads, |(candidate, day)| {
+            let variant = self.systems.get(*candidate)?.as_ref()?;
+            let system = day.of(&variant.system);
+            if (self.shell.interrupted)() {
+                return None;
+            }
+            Some(Metrics::of(&sim::run_on(&system, Requests::new(&system), &mut |_| {})))
+        });
+        results.chunks(seeds).map(|runs| runs.iter().copied().collect()).collect()
+    }
+
+    /// The first usual day of a fixed fleet of this many instances of every service that scales, minute by minute.
+    pub(super) fn fixed(&mut self, instances: impl Fn(&System, usize) -> u32) -> Metrics {
+        let mut system = self.scenarios.usual[0].of(self.today());
+        for place in 0..system.services.len() {
+            let count = instances(&system, place);
+            let service = &mut system.services[place];
+            if !matches!(service.scaling.policy, Policy::None) {
+                service.scaling.policy = Policy::None;
+                service.instances = units::InstanceCount::new(count);
+            }
+        }
+        let bare = self.bare(self.today());
+        let key = format!("{bare:?}");
+        self.record(&key, &bare);
+        Metrics::of(&self.run(&system, &key))
+    }
+
+    /// Builds the systems of candidates and records their minutes, where that was not done yet.
+    fn prepare(&mut self, candidates: &[Candidate]) {
+        let new: Vec<Candidate> =
+            candidates.iter().filter(|candidate| !self.systems.contains_key(*candidate)).cloned().collect();
+        let built = sim::run_parallel(&new, self.threads, |candidate| {
+            let system = self.case.varied(self.stage, &edits(self.dimensions, candidate)).ok()?;
+            fits(&system).then(|| Arc::new(Variant { key: format!("{:?}", self.bare(&system)), system }))
+        });
+        if self.systems.len() > SYSTEMS_MAX {
+            self.systems.clear();
+        }
+        self.systems.extend(new.iter().cloned().zip(built));
+        for candidate in candidates {
+            if !self.systems.contains_key(candidate) {
+                // It was forgotten just now.
+                return self.prepare(candidates);
+            }
+        }
+        let wanted: Vec<Arc<Variant>> =
+            candidates.iter().filter_map(|candidate| self.systems[candidate].clone()).collect();
+        for variant in wanted {
+            self.record(&variant.key, &self.bare(&variant.system));
+        }
+    }
+
+    /// Records the minutes of a system, if there are none.
+    fn record(&mut self, key: &str, system: &System) {
+        if self.curves.contains_key(key) {
+            return;
+        }
+        if self.curves.len() >= CURVES_MAX {
+            self.curves.clear();
+        }
+        // Today's fleet is recorded as closely as `simulate` does it, others more coarsely.
+        let ladder = if self.curves.is_empty() { Ladder::default() } else { COARSE };
+        let curves = (can_record(system) && !(self.shell.interrupted)()).then(|| {
+            if self.curves.is_empty() {
+                (self.shell.tell)(Event::Recording);
+            }
+            Arc::new(Curves::record(system, ladder, self.threads, Requests::new))
+        });
+        self.curves.insert(key.to_owned(), curves);
+    }
+
+    /// The system without what a recording of its minutes does not depend on, with today's number of instances.
+    fn bare(&self, system: &System) -> System {
+        let mut system = system.clone();
+        for (service, today) in system.services.iter_mut().zip(&self.today().services) {
+            service.scaling.policy = Policy::None;
+            service.start = Start::default();
+            service.instances = today.instances;
+            service.failures.clear();
+            service.deployments.clear();
+        }
+        if let Traffic::Open { rates, noise, .. } = &mut system.traffic {
+            (*rates, *noise) = (Arc::from([1.0]), None);
+        }
+        system
+    }
+
+    fn by_minute(&self, candidate: &Candidate, days: &[Scenario]) -> Option<Vec<Metrics>> {
+        let variant = self.systems.get(candidate)?.as_ref()?;
+        let day = |day: &Scenario| {
+            (!(self.shell.interrupted)())
+                .then(|| Metrics::of(&self.run(&day.of(&variant.system), &variant.key)))
+        };
+        days.iter().map(day).collect()
+    }
+
+    fn run(&self, system: &System, key: &str) -> sim::Outcome {
+        match self.curves.get(key).and_then(Option::as_deref) {
+            Some(curves) => sim::run_on(system, Minutes::new(system, curves), &mut |_| {}),
+            None => sim::run_on(system, Requests::new(system), &mut |_| {}),
+        }
+    }
+}
+
+/// Whether the processes of each service fit into the memory of its hosts.
+fn fits(system: &System) -> bool {
+    system.services.iter().all(|service| {
+        let needed = service.server.memory_per_process.get() * u64::from(service.server.processes);
+        service.hosts.iter().all(|host| host.memory.is_none_or(|memory| needed <= memory.get()))
+    })
+}
+
+/// Levels of evaluation: a day, the days that are confirmed, all scenarios.
+pub(super) const LEVELS: usize = 3;
+/// Candidates to screen where nothing can be recorded.
+const BY_REQUEST: usize = 40;
+/// Candidates to confirm besides today's and the last one.
+const CONFIRMATIONS: usize = 4;
+/// Fewer candidates are not announced.
+const FEW: usize = 20;
+/// A recording of a service has about 200 kB, so these have about 256 MB.
+const CURVES_MAX: usize = 1000;
+const SYSTEMS_MAX: usize = 50_000;
+const COARSE: Ladder = Ladder { rungs: 8, minutes: 20, warm_up: 5 };

@@ -1,0 +1,325 @@
+//! The document: today and the best, the frontier, what each change saves, and what is promised.
+
+use super::correct::{Judge, beyond};
+use super::evaluate::{Evaluator, LEVELS};
+use super::metrics::Metrics;
+use super::{Asked, chosen, edits};
+use config::case::{Also, Dimension};
+use control::search::Condition;
+use control::search::tune::Candidate;
+use documents::tune::{Change, Point, Role, Saving, Scenario, Setting, Tune};
+use stats::student_t;
+
+pub(super) fn result(
+    evaluator: &mut Evaluator<'_>,
+    judge: &Judge,
+    best: Candidate,
+    evaluated: usize,
+    asked: &Asked,
+) -> Tune {
+    let today = judge.today().candidate.clone();
+    let mut notes = vec![evaluator.scenarios.note.clone()];
+    if !evaluator.is_recordable() {
+        notes.push(
+            "this fleet is simulated request by request only (`affinity`, `ejection`, `health`, `consistent-hash` or \
+             `cross_zone: false`), so few candidates were tried"
+                .to_owned(),
+        );
+    }
+    let interrupted = (evaluator.shell.interrupted)();
+    if interrupted {
+        notes.push(
+            "interrupted: these are the best settings so far, without a frontier and a promise".to_owned(),
+        );
+    }
+    let promised = if interrupted { None } else { promised(evaluator, judge, &best) };
+    // Fewer minutes outside the goal are worth their cost where today is beyond the bounds.
+    let misses = beyond(judge.today().exact, judge.bounds()) > 0.0;
+    let gains = best != today && (interrupted || misses || promised.is_some_and(|saving| saving.low > 0.0));
+    let best = if gains { best } else { today.clone() };
+    let changes = changes(evaluator, judge, &best, interrupted);
+    let frontier = frontier(evaluator, judge, &best, interrupted);
+    let stage = &evaluator.case.stages[evaluator.stage];
+    let goal = stage.system.services.iter().find_map(|service| service.scaling.goal);
+    let goal =
+        goal.map(|goal| Condition::ResponseTime { quantile: goal.quantile, below: goal.below }.to_string());
+    let (stage_yaml, case_file) = if gains { written(evaluator, &best, &mut notes) } else { (None, None) };
+    Tune {
+        version: asked.version,
+        case: evaluator.case.name.clone(),
+        stage: stage.name.clone(),
+        also: asked.also.iter().copied().map(Also::name).collect(),
+        goal: goal.unwrap_or_default(),
+        today: point(evaluator, judge, &today, Role::Today),
+        best: point(evaluator, judge, &best, if gains { Role::Best } else { Role::Today }),
+        frontier,
+        promised_saving: promised.filter(|_| gains),
+        changes,
+        scenarios: scenarios(evaluator, &today, &best),
+        stage_yaml,
+        case_file,
+        evaluated,
+        keys: evaluator.dimensions.iter().filter(|dimension| dimension.choices.len() > 1).count(),
+        notes,
+    }
+}
+
+/// The stage with the changes, and the case file with it.
+fn written(
+    evaluator: &Evaluator<'_>,
+    best: &Candidate,
+    notes: &mut Vec<String>,
+) -> (Option<String>, Option<String>) {
+    let edits = edits(evaluator.dimensions, best);
+    let (case, stage) = (evaluator.case, evaluator.stage);
+    let name = case.new_stage_name("tuned");
+    let file = case.with_stage(stage, &name, ABOUT, &edits);
+    if let Err(error) = &file {
+        notes.push(format!("no case file is written: {error}"));
+    }
+    (Some(case.stage_text(stage, &name, ABOUT, &edits)), file.ok())
+}
+
+fn document(metrics: Metrics, seeds: usize, is: Role, within_bounds: bool, changes: Vec<Setting>) -> Point {
+    Point {
+        cost_per_hour: metrics.cost,
+        p95_ms: 1e3 * metrics.p95,
+        outside_goal_minutes: metrics.outside,
+        bad_share: metrics.bad,
+        actions: metrics.actions,
+        flaps: metrics.flaps,
+        seeds,
+        is,
+        within_bounds,
+        changes,
+    }
+}
+
+/// A confirmed candidate.
+fn point(evaluator: &Evaluator<'_>, judge: &Judge, candidate: &Candidate, is: Role) -> Point {
+    let confirmed = judge.confirmed(candidate).unwrap_or(judge.today());
+    let within = beyond(confirmed.exact, judge.bounds()) == 0.0;
+    document(confirmed.exact, confirmed.runs.len(), is, within, settings(evaluator.dimensions, candidate))
+}
+
+fn settings(dimensions: &[Dimension], candidate: &Candidate) -> Vec<Setting> {
+    let setting = |(_, dimension, choice): (usize, &Dimension, &config::case::Choice)| Setting {
+        key: dimension.key.clone(),
+        from: from(dimensions, dimension),
+        to: choice.text.clone(),
+    };
+    chosen(dimensions, candidate).map(setting).collect()
+}
+
+/// Today's value of a key; none for keys of policies that are not today's.
+fn from(dimensions: &[Dimension], dimension: &Dimension) -> Option<String> {
+    let is_fresh = dimension.when.is_some_and(|(other, value)| value != dimensions[other].today);
+    if is_fresh { None } else { dimension.choices[dimension.today].text.clone() }
+}
+
+/// Savings of each day in percent of today's cost.
+fn saving(savings: &[f64], spread: f64) -> Option<Saving> {
+    let count = savings.len() as f64;
+    if savings.is_empty() {
+        return None;
+    }
+    let percent = savings.iter().sum::<f64>() / count;
+    let variance = savings.iter().map(|one| (one - percent).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    let half =
+        if savings.len() > 1 { student_t(0.05, count - 1.0) * (variance * spread).sqrt() } else { 0.0 };
+    Some(Saving { percent, low: percent - half, high: percent + half })
+}
+
+/// What the best saves on a day that the search did not see: the interval of one day, not of their mean.
+fn promised(evaluator: &mut Evaluator<'_>, judge: &Judge, best: &Candidate) -> Option<Saving> {
+    let today = judge.today().candidate.clone();
+    let found = evaluator.unseen(&[today.clone(), best.clone()]);
+    let [Some(now), Some(then)] = &found[..] else { return None };
+    let ratio = judge.cost_ratio(best) / judge.cost_ratio(&today);
+    let of = |(now, then): (&Metrics, &Metrics)| 100.0 * (1.0 - ratio * then.cost / now.cost);
+    let savings: Vec<f64> = now.iter().zip(then).map(of).collect();
+    saving(&savings, 1.0 + 1.0 / savings.len() as f64)
+}
+
+/// The changes, each with what it saves after those before it: the one that saves most first.
+fn changes(evaluator: &mut Evaluator<'_>, judge: &Judge, best: &Candidate, interrupted: bool) -> Vec<Change> {
+    let dimensions = evaluator.dimensions;
+    let mut current = judge.today().candidate.clone();
+    let places: Vec<usize> = chosen(dimensions, best).map(|(place, ..)| place).collect();
+    let is_fresh =
+        |place: usize| dimensions[place].when.is_some_and(|(other, value)| value != dimensions[other].today);
+    let mut units: Vec<Vec<usize>> =
+        places.iter().filter(|place| !is_fresh(**place)).map(|place| vec![*place]).collect();
+    for unit in &mut units {
+        let belongs = |place: &&usize| {
+            dimensions[**place].when.is_some_and(|(other, _)| other == unit[0]) && is_fresh(**place)
+        };
+        unit.extend(places.iter().filter(belongs).copied().collect::<Vec<_>>());
+    }
+    let with = |candidate: &Candidate, unit: &[usize]| {
+        let mut candidate = candidate.clone();
+        unit.iter().for_each(|place| candidate[*place] = best[*place]);
+        candidate
+    };
+    let change = |place: usize, saves: Option<Saving>| Change {
+        key: dimensions[place].key.clone(),
+        from: from(dimensions, &dimensions[place]),
+        to: dimensions[place].choices[best[place]].text.clone(),
+        saves,
+    };
+    let mut found = Vec::new();
+    let first = if interrupted { None } else { evaluator.unseen(std::slice::from_ref(&current)).remove(0) };
+    let mut before = first.clone();
+    let scale = scale(evaluator, judge, best, first.as_deref());
+    while !units.is_empty() {
+        let next: Vec<Candidate> = units.iter().map(|unit| with(&current, unit)).collect();
+        let days = if before.is_some() { evaluator.unseen(&next) } else { vec![None; next.len()] };
+        let cost =
+            |days: &Option<Vec<Metrics>>| days.as_ref().map_or(f64::MAX, |days| Metrics::mean(days).cost);
+        let cheapest =
+            (0..units.len()).min_by(|one, other| cost(&days[*one]).total_cmp(&cost(&days[*other])));
+        let place = cheapest.unwrap_or(0);
+        let saves = match (&first, &before, &days[place]) {
+            (Some(first), Some(before), Some(after)) => {
+                let of = |((first, before), after): ((&Metrics, &Metrics), &Metrics)| {
+                    100.0 * scale * (before.cost - after.cost) / first.cost
+                };
+                let savings: Vec<f64> = first.iter().zip(before).zip(after).map(of).collect();
+                saving(&savings, 1.0 / savings.len() as f64)
+            }
+            _ => None,
+        };
+        // A change that is impossible without others is counted with the next one that is possible.
+        if days[place].is_some() {
+            before.clone_from(&days[place]);
+        }
+        let unit = units.remove(place);
+        current = with(&current, &unit);
+        found.extend(
+            unit.iter().enumerate().map(|(number, place)| change(*place, saves.filter(|_| number == 0))),
+        );
+    }
+    found
+}
+
+/// How much more request by request saves than minute by minute.
+fn scale(evaluator: &mut Evaluator<'_>, judge: &Judge, best: &Candidate, first: Option<&[Metrics]>) -> f64 {
+    let last = evaluator.unseen(std::slice::from_ref(best)).remove(0);
+    let (Some(first), Some(last)) = (first, last) else { return 1.0 };
+    let minute = 1.0 - Metrics::mean(&last).cost / Metrics::mean(first).cost;
+    let scale = judge.saving(best) / minute;
+    if scale.is_finite() && (0.5..=2.0).contains(&scale) { scale } else { 1.0 }
+}
+
+/// Simulates candidates over the range of costs request by request. Where one of them is cheaper than the best and within
+/// the bounds, it is confirmed, and becomes the best.
+pub(super) fn explored(evaluator: &mut Evaluator<'_>, judge: &mut Judge, best: Candidate) -> Candidate {
+    let is_new = |candidate: &Candidate| judge.confirmed(candidate).is_none();
+    let wanted: Vec<Candidate> = spread(evaluator, judge).into_iter().filter(is_new).collect();
+    let runs = evaluator.by_request(&wanted, 1);
+    let found =
+        wanted.into_iter().zip(runs).filter_map(|(candidate, runs)| Some((candidate, *runs?.first()?)));
+    judge.once = found.collect();
+    let exact = |judge: &Judge, candidate: &Candidate| {
+        judge.confirmed(candidate).map_or(f64::MAX, |known| known.exact.cost)
+    };
+    let mut cheaper: Vec<(Candidate, Metrics)> = judge.once.clone();
+    cheaper.retain(|(_, found)| found.cost < exact(judge, &best) && beyond(*found, judge.bounds()) == 0.0);
+    cheaper.sort_by(|one, other| one.1.cost.total_cmp(&other.1.cost));
+    for (candidate, _) in cheaper.into_iter().take(TRIED) {
+        let Some(worth) = judge.confirm(evaluator, &candidate) else { break };
+        if worth.excess == 0.0 && worth.cost < exact(judge, &best) {
+            return candidate;
+        }
+    }
+    best
+}
+
+/// Points of which no other is better in cost, p95 and minutes outside the goal; today's and the best always.
+fn frontier(evaluator: &Evaluator<'_>, judge: &Judge, best: &Candidate, interrupted: bool) -> Vec<Point> {
+    let today = judge.today().candidate.clone();
+    let mut points = Vec::new();
+    if !interrupted {
+        for (candidate, found) in
+            judge.once.iter().filter(|(candidate, _)| judge.confirmed(candidate).is_none())
+        {
+            let within = beyond(*found, judge.bounds()) == 0.0;
+            points.push(document(*found, 1, Role::Other, within, settings(evaluator.dimensions, candidate)));
+        }
+        let others =
+            judge.confirmed.iter().filter(|found| found.candidate != today && found.candidate != *best);
+        points.extend(others.map(|found| point(evaluator, judge, &found.candidate, Role::Other)));
+    }
+    points.push(point(evaluator, judge, &today, Role::Today));
+    if *best != today {
+        points.push(point(evaluator, judge, best, Role::Best));
+    }
+    let is_better = |one: &Point, other: &Point| {
+        let no_worse = one.cost_per_hour <= other.cost_per_hour
+            && one.p95_ms <= other.p95_ms
+            && one.outside_goal_minutes <= other.outside_goal_minutes;
+        no_worse && one != other
+    };
+    let mut frontier: Vec<Point> = points
+        .iter()
+        .filter(|point| point.is != Role::Other || !points.iter().any(|other| is_better(other, point)))
+        .cloned()
+        .collect();
+    frontier.sort_by(|one, other| one.cost_per_hour.total_cmp(&other.cost_per_hour));
+    frontier
+}
+
+/// Candidates over the range of costs: in each part of it the one with the best response times.
+fn spread(evaluator: &Evaluator<'_>, judge: &Judge) -> Vec<Candidate> {
+    let usual = evaluator.scenarios.usual.len();
+    let today = judge.today().exact;
+    let score = |found: &Metrics| found.p95 / today.p95.max(1e-6) + found.outside / (today.outside + 10.0);
+    let mut parts: Vec<Option<(f64, Candidate)>> = vec![None; POINTS];
+    let all: Vec<(Candidate, Metrics)> = evaluator
+        .all()
+        .into_iter()
+        .filter_map(|candidate| {
+            let days = evaluator.figures(LEVELS - 1, &candidate)?;
+            let mean = judge.corrected(&candidate, Metrics::mean(&days[..usual]));
+            (mean.bad <= today.bad + BAD_MAX).then_some((candidate, mean))
+        })
+        .collect();
+    let least = all.iter().map(|(_, found)| found.cost).fold(today.cost, f64::min);
+    let most = DEARER * today.cost;
+    for (candidate, found) in all {
+        let share = (found.cost / least).ln() / (most / least).ln().max(1e-9);
+        let place = (share * POINTS as f64) as usize;
+        if let Some(part) = parts.get_mut(place)
+            && part.as_ref().is_none_or(|(known, _)| score(&found) < *known)
+        {
+            *part = Some((score(&found), candidate));
+        }
+    }
+    parts.into_iter().flatten().map(|(_, candidate)| candidate).collect()
+}
+
+fn scenarios(evaluator: &Evaluator<'_>, today: &Candidate, best: &Candidate) -> Vec<Scenario> {
+    let (Some(now), Some(then)) = (evaluator.figures(LEVELS - 1, today), evaluator.figures(LEVELS - 1, best))
+    else {
+        return Vec::new();
+    };
+    let scenario = |((scenario, now), then): ((&super::scenario::Scenario, &Metrics), &Metrics)| Scenario {
+        name: scenario.name.clone(),
+        today_outside_minutes: now.outside,
+        best_outside_minutes: then.outside,
+        today_cost_per_hour: now.cost,
+        best_cost_per_hour: then.cost,
+    };
+    evaluator.seen().zip(now).zip(then).map(scenario).collect()
+}
+
+/// The description of the stage.
+const ABOUT: &str = "found by headroom tune";
+/// Points of the frontier, besides today's and the best.
+const POINTS: usize = 8;
+/// The most expensive point, relative to today.
+const DEARER: f64 = 1.15;
+/// Points with more bad responses than today by this share are not shown.
+const BAD_MAX: f64 = 1e-3;
+/// Cheaper points that are confirmed.
+const TRIED: usize = 3;

@@ -1,0 +1,234 @@
+//! The days and the disturbances under which a candidate has to hold.
+
+use sim::settings::{Failure, Noise, System, Traffic, ZoneFailure};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a candidate is simulated under: the candidate's system with other traffic, failures or starts.
+#[derive(Debug, Clone)]
+pub(super) struct Scenario {
+    /// In words.
+    pub(super) name: String,
+    pub(super) seed: u64,
+    traffic: Traffic,
+    measured: Duration,
+    disturbance: Option<Disturbance>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Disturbance {
+    /// An instance, or a zone if there are several, is lost at this time.
+    Loss(Duration),
+    /// Instances take longer to start.
+    SlowStarts,
+}
+
+/// All scenarios.
+#[derive(Debug, Clone)]
+pub(super) struct Scenarios {
+    /// Usual days; the first [`SEEDS`] are simulated request by request too.
+    pub(super) usual: Vec<Scenario>,
+    /// Growth, flash crowd, loss, slower starts.
+    pub(super) stress: Vec<Scenario>,
+    /// Days that the search does not see.
+    pub(super) unseen: Vec<Scenario>,
+    /// How days are made.
+    pub(super) note: String,
+}
+
+impl Scenario {
+    /// The system under this scenario.
+    pub(super) fn of(&self, system: &System) -> System {
+        let mut system = System {
+            traffic: self.traffic.clone(),
+            measured: self.measured,
+            seed: self.seed,
+            ..system.clone()
+        };
+        match self.disturbance {
+            None => {}
+            Some(Disturbance::Loss(at)) => {
+                for service in &mut system.services {
+                    if service.zones.names.len() > 1 {
+                        let lasts = LOSS_LASTS;
+                        service.zones.failures.push(ZoneFailure {
+                            zone: 0,
+                            at,
+                            lasts,
+                            noticed_after: NOTICED,
+                        });
+                    } else {
+                        service.failures.push(Failure { at, instances: 1, noticed_after: NOTICED });
+                    }
+                }
+            }
+            Some(Disturbance::SlowStarts) => {
+                for service in &mut system.services {
+                    service.start.provision *= SLOWER;
+                    service.start.boot *= SLOWER;
+                }
+            }
+        }
+        system
+    }
+}
+
+/// The scenarios of a system.
+pub(super) fn scenarios(system: &System, growth: f64) -> Scenarios {
+    let days = (system.measured.as_secs() / DAY.as_secs()) as usize;
+    // A schedule may have weekdays and dates, so that a day cannot stand for another one.
+    let is_scheduled = system.services.iter().any(|service| has_schedule(&service.scaling.policy));
+    let blocks = match &system.traffic {
+        Traffic::Open { .. } if days >= DAYS_MIN && !is_scheduled => days,
+        _ => 1,
+    };
+    // Days of one day of traffic differ by noise; those of several are real ones.
+    let (noisy, is_assumed) = with_noise(&system.traffic);
+    let (unseen_traffic, is_assumed) =
+        if blocks == 1 { (&noisy, is_assumed) } else { (&system.traffic, false) };
+    let day = |number: usize, traffic: &Traffic, seed: u64, name: String| {
+        let (traffic, measured) = match blocks {
+            1 => (traffic.clone(), system.measured),
+            _ => (cut(traffic, DAY * number as u32, system.warm_up + DAY), DAY),
+        };
+        Scenario { name, seed, traffic, measured, disturbance: None }
+    };
+    let seed = |number: usize| system.seed.wrapping_add(number as u64);
+    let seen = if blocks == 1 { SEEDS } else { blocks.div_ceil(2).clamp(SEEDS, SEEN_MAX) };
+    // Days that are seen are spread over the traffic; the others are between them.
+    let block = |number: usize| if blocks == 1 { 0 } else { number * blocks / seen.min(blocks) % blocks };
+    let usual: Vec<Scenario> = (0..seen)
+        .map(|number| day(block(number), &system.traffic, seed(number), format!("day {}", number + 1)))
+        .collect();
+    let others: Vec<usize> = match blocks {
+        1 => vec![0; UNSEEN],
+        _ => (0..blocks).filter(|place| (0..seen).all(|number| block(number) != *place)).collect(),
+    };
+    let step = (others.len() / UNSEEN).max(1);
+    let unseen = others.iter().step_by(step).take(UNSEEN).enumerate().map(|(number, place)| {
+        day(*place, unseen_traffic, seed(seen + number), format!("unseen day {}", number + 1))
+    });
+    let first = &usual[0];
+    let peak = peak(first, system.warm_up);
+    let stressed = |name: &str, traffic: Traffic, disturbance| Scenario {
+        name: name.to_owned(),
+        traffic,
+        disturbance,
+        ..first.clone()
+    };
+    let mut stress = Vec::new();
+    if growth != 0.0 {
+        let grown = scaled(&first.traffic, 1.0 + growth);
+        stress.push(stressed(&format!("growth of {:.0} %", 100.0 * growth), grown, None));
+    }
+    if let Some(crowd) = crowd(&first.traffic, system.warm_up + first.measured, peak) {
+        stress.push(stressed("flash crowd", crowd, None));
+    }
+    let zones = system.services.iter().any(|service| service.zones.names.len() > 1);
+    let lost = if zones { "loss of a zone" } else { "loss of an instance" };
+    stress.push(stressed(lost, first.traffic.clone(), Some(Disturbance::Loss(peak))));
+    stress.push(stressed("slower starts", first.traffic.clone(), Some(Disturbance::SlowStarts)));
+    let note = match (blocks, is_assumed) {
+        (1, true) => "days differ by noise that was assumed (sigma 0.06, phi 0.9), because the traffic has fewer than \
+                      three days and no `noise`; search and figures of `today` and `best` have the traffic of the file"
+            .to_owned(),
+        (1, false) => "days differ by the `noise` of the traffic, because it has fewer than three days or a schedule".to_owned(),
+        (days, _) => format!("{seen} of {days} days were used for the search; the saving is promised from the others"),
+    };
+    let unseen: Vec<Scenario> = unseen.collect();
+    let unseen = if unseen.is_empty() { usual.clone() } else { unseen };
+    Scenarios { usual, stress, unseen, note }
+}
+
+fn has_schedule(policy: &sim::settings::Policy) -> bool {
+    use sim::settings::Policy;
+    match policy {
+        Policy::Aws(aws) => !aws.scaler.scheduled.is_empty(),
+        Policy::Hpa(hpa) => !hpa.scheduled.is_empty(),
+        _ => false,
+    }
+}
+
+/// The traffic with noise, and whether that was assumed.
+fn with_noise(traffic: &Traffic) -> (Traffic, bool) {
+    match traffic {
+        Traffic::Open { rates, bin, arrivals, noise: None } => {
+            let noise = Some(Noise { sigma: 0.06, phi: 0.9 });
+            (Traffic::Open { rates: rates.clone(), bin: *bin, arrivals: *arrivals, noise }, true)
+        }
+        other => (other.clone(), false),
+    }
+}
+
+/// A part of the traffic.
+fn cut(traffic: &Traffic, from: Duration, length: Duration) -> Traffic {
+    match traffic {
+        Traffic::Open { rates, bin, arrivals, noise } => {
+            let place = |at: Duration| (at.as_secs_f64() / bin.as_secs_f64()).round() as usize;
+            let (from, to) =
+                (place(from).min(rates.len().saturating_sub(1)), place(from + length).min(rates.len()));
+            let rates = Arc::from(&rates[from..to.max(from + 1)]);
+            Traffic::Open { rates, bin: *bin, arrivals: *arrivals, noise: *noise }
+        }
+        closed => closed.clone(),
+    }
+}
+
+fn scaled(traffic: &Traffic, factor: f64) -> Traffic {
+    match traffic {
+        Traffic::Open { rates, bin, arrivals, noise } => {
+            let rates = rates.iter().map(|rate| rate * factor).collect();
+            Traffic::Open { rates, bin: *bin, arrivals: *arrivals, noise: *noise }
+        }
+        Traffic::Closed { users, think } => {
+            let users = (f64::from(*users) * factor).round().max(1.0) as u32;
+            Traffic::Closed { users, think: think.clone() }
+        }
+    }
+}
+
+/// The time of the highest rate of the measured span.
+fn peak(scenario: &Scenario, warm_up: Duration) -> Duration {
+    let Traffic::Open { rates, bin, .. } = &scenario.traffic else { return warm_up + scenario.measured / 2 };
+    let first = (warm_up.as_secs_f64() / bin.as_secs_f64()) as usize;
+    let highest = rates.iter().enumerate().skip(first).max_by(|one, other| one.1.total_cmp(other.1));
+    let last = warm_up + scenario.measured.saturating_sub(LOSS_LASTS);
+    highest.map_or(warm_up, |(place, _)| bin.mul_f64(place as f64)).clamp(warm_up, last.max(warm_up))
+}
+
+/// Traffic with a flash crowd: twice the requests for a quarter of an hour, away from the peak.
+fn crowd(traffic: &Traffic, length: Duration, peak: Duration) -> Option<Traffic> {
+    let Traffic::Open { rates, bin, arrivals, noise } = traffic else { return None };
+    let minutes = length.as_secs() / 60;
+    let fine = (*bin).min(MINUTE);
+    let at = if peak > length / 2 { peak.saturating_sub(AWAY) } else { peak + AWAY };
+    let bins = (minutes * 60) as f64 / fine.as_secs_f64();
+    let rate = |place: u64| {
+        let time = fine.mul_f64(place as f64);
+        let from = (time.as_secs_f64() / bin.as_secs_f64()) as usize;
+        let rate = rates.get(from).or(rates.last()).copied().unwrap_or(0.0);
+        if (at..at + CROWD).contains(&time) { CROWDED * rate } else { rate }
+    };
+    let rates = (0..bins as u64).map(rate).collect();
+    Some(Traffic::Open { rates, bin: fine, arrivals: *arrivals, noise: *noise })
+}
+
+/// Days that are simulated request by request.
+pub(super) const SEEDS: usize = 3;
+const DAY: Duration = Duration::from_secs(24 * 3600);
+const MINUTE: Duration = Duration::from_secs(60);
+/// The least number of days that are resampled.
+const DAYS_MIN: usize = 3;
+/// Most days that the search sees.
+const SEEN_MAX: usize = 6;
+/// Days from which the saving is promised.
+const UNSEEN: usize = 12;
+/// How much longer starts take.
+const SLOWER: u32 = 2;
+const CROWD: Duration = Duration::from_secs(15 * 60);
+const CROWDED: f64 = 2.0;
+/// From the peak to the crowd.
+const AWAY: Duration = Duration::from_secs(4 * 3600);
+const LOSS_LASTS: Duration = Duration::from_secs(30 * 60);
+/// Two failed health checks.
+const NOTICED: Duration = Duration::from_secs(20);

@@ -1,0 +1,151 @@
+//! A small service with little traffic, whole.
+
+use super::*;
+use config::case::{Given, parse};
+use std::path::Path;
+
+/// A day of at most 10 requests a second on at least 8 cores, of which 2 to 3 are needed.
+const SHOP: &str = "\
+case: shop
+warm_up: 1h
+goal: p(95)<1s
+traffic: { peak: 10/s, day: { '04:00': 20%, '12:00': 100%, '18:00': 60% }, noise: { sigma: 0.06, phi: 0.9 } }
+prices: { per_hour: { small: 0.1 } }
+services:
+  web:
+    endpoints: { page: { cpu: 200ms, wait: 50ms } }
+    server: { threads: 8 }
+    hosts: { small: { cores: 1 } }
+    balancing: { algorithm: least-outstanding }
+    start: { provision: 60s, boot: 30s }
+    scaling:
+      min: 8
+      max: 12
+      alarms:
+        high: { metric: cpu, above: 30%, datapoints: 2 }
+        low: { metric: cpu, below: 10%, datapoints: 5 }
+      policies:
+        out: { alarms: [high], change: +1, cooldown: 120s }
+        in: { alarms: [low], change: -1, cooldown: 300s }
+";
+
+fn case(text: &str) -> Case {
+    parse("shop.yaml", text, Path::new(""), Given::default()).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn asked(also: Vec<Also>) -> Asked {
+    Asked {
+        also,
+        growth: 0.2,
+        limits: Limits { actions: Some(60.0), flaps: Some(5.0), ..Limits::default() },
+        candidates: 200,
+        seed: 1,
+        threads: 2,
+        version: "of this build",
+    }
+}
+
+const QUIET: Shell<'static> = Shell { tell: &|_| {}, interrupted: &|| false };
+
+fn refused(text: &str) -> String {
+    tune(&case(text), 0, &asked(Vec::new()), &QUIET).expect_err("it is refused").to_string()
+}
+
+#[test]
+fn an_oversized_fleet_becomes_cheaper_and_keeps_its_goal() {
+    let shop = case(SHOP);
+    let tuned = tune(&shop, 0, &asked(Vec::new()), &QUIET).expect("it can be tuned");
+    let (today, best) = (&tuned.today, &tuned.best);
+    assert!(best.cost_per_hour < 0.7 * today.cost_per_hour, "{tuned:#?}");
+    assert!(best.outside_goal_minutes <= today.outside_goal_minutes, "{tuned:#?}");
+    assert!(best.within_bounds && best.flaps <= 5.0 && best.actions <= 60.0, "{tuned:#?}");
+    assert_eq!((today.seeds, best.seeds), (3, 3));
+    // The confirmed saving is within the promised one, which comes from other days.
+    let saving = 100.0 * (1.0 - best.cost_per_hour / today.cost_per_hour);
+    let promised = tuned.promised_saving.expect("a saving is promised");
+    assert!((promised.percent - saving).abs() < 10.0, "{saving} of {promised:?}");
+    // The changes are the stage, and together they save what is saved.
+    let sum: f64 = tuned.changes.iter().filter_map(|change| Some(change.saves?.percent)).sum();
+    assert!((sum - saving).abs() < 5.0, "{sum} of {saving}: {:#?}", tuned.changes);
+    assert!(tuned.frontier.iter().any(|point| point.is == documents::tune::Role::Today));
+    assert!(tuned.frontier.iter().any(|point| point.is == documents::tune::Role::Best));
+    let again = case(&tuned.case_file.expect("a case file"));
+    let stage = again.stages.iter().position(|stage| stage.name == "tuned").expect("it has the stage");
+    let minimum = again.stages[stage].system.services[0].scaling.policy.bounds().map(|(least, _)| least);
+    assert!(minimum < Some(8), "{minimum:?}");
+}
+
+#[test]
+fn where_today_is_the_cheapest_nothing_is_gained() {
+    // One instance is the least that there is, and it carries the traffic.
+    let text =
+        SHOP.replace("peak: 10/s", "peak: 1/s").replace("min: 8", "min: 1").replace("max: 12", "max: 2");
+    let tuned = tune(&case(&text), 0, &asked(Vec::new()), &QUIET).expect("it can be tuned");
+    assert_eq!(tuned.changes, []);
+    assert_eq!(tuned.promised_saving, None);
+    assert_eq!(tuned.today, tuned.best);
+}
+
+#[test]
+fn an_interrupted_search_has_what_it_confirmed() {
+    let events = std::sync::Mutex::new(Vec::new());
+    let tell = |event: Event| events.lock().expect("no thread panics with the lock").push(event);
+    // After the first round of candidates.
+    let interrupted = || {
+        let events = events.lock().expect("no thread panics with the lock");
+        events.iter().filter(|event| matches!(event, Event::Screening(_))).count() > 1
+    };
+    let shell = Shell { tell: &tell, interrupted: &interrupted };
+    let tuned = tune(&case(SHOP), 0, &asked(Vec::new()), &shell).expect("today is known");
+    assert_eq!(tuned.changes, []);
+    assert!(tuned.notes.iter().any(|note| note.starts_with("interrupted")), "{:?}", tuned.notes);
+}
+
+#[test]
+fn cases_that_cannot_be_tuned_are_refused_with_the_way_out() {
+    let scaling = SHOP.find("    scaling:").expect("there is scaling");
+    for (text, says) in [
+        (SHOP[..scaling].to_owned(), ["no key to tune", "add `scaling`"]),
+        (
+            SHOP.replace("prices: { per_hour: { small: 0.1 } }\n", ""),
+            ["no price for host `small`", "add `prices`"],
+        ),
+        (SHOP.replace("goal: p(95)<1s\n", ""), ["no goal", "goal: p(95)<300ms"]),
+        (SHOP.replace("warm_up: 1h", "measured: 23h"), ["measures 23", "measured: 1d"]),
+        (SHOP.replace("p(95)<1s", "p(95)<100ms"), ["up to 12 instances", "choose a goal above"]),
+        (
+            SHOP.replace("warm_up: 1h", "calibration: { verdict: suspect, reasons: [p95 is 31 % off] }"),
+            ["suspect", "p95 is 31 % off"],
+        ),
+    ] {
+        let found = refused(&text);
+        for part in says {
+            assert!(found.contains(part), "{found}");
+        }
+    }
+}
+
+#[test]
+fn days_of_a_week_are_cut_from_its_traffic() {
+    let rates: Vec<String> = (0..7 * 24).map(|hour| format!("{}", 60 * (1 + hour / 24))).collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let csv = format!("requests\n{}\n", rates.join("\n"));
+    std::fs::write(folder.path().join("week.csv"), csv).expect("a file");
+    let traffic = "traffic: { file: week.csv, bin: 1h }";
+    let text = SHOP.lines().map(|line| if line.starts_with("traffic:") { traffic } else { line });
+    let text: String = text.map(|line| format!("{line}\n")).collect();
+    let case = parse("week.yaml", &text, folder.path(), Given::default())
+        .unwrap_or_else(|problems| panic!("{problems}"));
+    let system = &case.stages[0].system;
+    let scenarios = scenario::scenarios(system, 0.0);
+    let mean = |scenario: &scenario::Scenario| {
+        let day = scenario.of(system);
+        assert_eq!(day.measured, std::time::Duration::from_secs(86_400));
+        (sim::minutes::work(&day) / 60.0 / 24.0).round()
+    };
+    assert_eq!(scenarios.usual.len() + scenarios.unseen.len(), 7);
+    let mut all: Vec<f64> = scenarios.usual.iter().chain(&scenarios.unseen).map(mean).collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    assert_eq!(all.len(), 7, "{all:?}");
+}
