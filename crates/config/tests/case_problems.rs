@@ -39,6 +39,71 @@ published:
   - { what: fewer, row: after.instances_mean < before.instances_mean }
 ";
 
+/// The same with predictive scaling, and what is wrong with it.
+#[test]
+fn predictive_scaling() {
+    let base = BASE.replace(
+        "up: { alarms: [high], change: +1 }",
+        "up: { alarms: [high], change: +1 }\n        soon: { predict: cpu, target: 60% }",
+    );
+    parsed(&base).unwrap_or_else(|problems| panic!("{problems}"));
+    let told = told_of(
+        &base,
+        &[
+            ("predict: cpu, target: 60%", "predict: memory, target: 60%"),
+            ("predict: cpu, target: 60%", "predict: cpu"),
+            ("predict: cpu, target: 60%", "predict: cpu, target: 5"),
+            ("predict: cpu, target: 60%", "predict: cpu, track: cpu, target: 60%"),
+            ("predict: cpu, target: 60%", "predict: cpu, target: 60%, buffer: 1h"),
+            ("predict: cpu, target: 60%", "predict: cpu, target: 60%, max_buffer: 10%"),
+            ("predict: cpu, target: 60%", "predict: cpu, target: 60%, above_max: double"),
+            ("predict: cpu, target: 60%", "predict: cpu, target: 60%, mode: forecast"),
+            ("predict: cpu, target: 60%", "predict: cpu, target: 60%, history: days.csv"),
+            ("predict: cpu, target: 60%", "predict: requests-per-target, target: 600, history: absent.csv"),
+        ],
+    );
+    insta::assert_snapshot!(told);
+}
+
+/// Only what is before the run is the history, and a gap of two days at most.
+#[test]
+fn the_history_of_predictive_scaling_ends_where_the_run_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..24 * 6)
+        .map(|hour| format!("2026-03-{:02}T{:02}:00:00Z,{}\n", 2 + hour / 24, hour % 24, 3600 * (1 + hour)))
+        .collect();
+    std::fs::write(folder.path().join("days.csv"), format!("time,requests\n{rows}")).unwrap();
+    let case = |begins: &str| {
+        BASE.replace("case: shop", &format!("case: shop\nbegins: {begins}")).replace(
+            "change: +1 }",
+            "change: +1 }\n        soon: { predict: requests-per-target, target: 600, history: days.csv }",
+        )
+    };
+    let history = |begins: &str| {
+        let found = parse("case.yaml", &case(begins), folder.path(), Given::default());
+        let case = found.map_err(|problems| problems.plain())?;
+        let sim::settings::Policy::Aws(aws) = &case.stages[0].system.services[0].scaling.policy else {
+            panic!("no policy of AWS")
+        };
+        let policies = &aws.scaler.policies;
+        let found = policies.iter().find_map(|policy| match policy {
+            control::scaling::Policy::Predictive(found) => Some(found.history.clone()),
+            _ => None,
+        });
+        Ok::<_, String>(found.unwrap())
+    };
+    let middle = history("2026-03-04T12:30").unwrap();
+    assert_eq!((middle.len(), middle.last().copied().flatten()), (60, Some(3600.0 * 60.0)));
+    let after = history("2026-03-09T06:00").unwrap();
+    assert_eq!((after.len(), after.last().copied().flatten()), (174, None));
+    insta::assert_snapshot!(format!(
+        "{}{}{}",
+        history("2026-03-20T00:00").unwrap_err(),
+        history("2026-03-02T00:30").unwrap_err(),
+        history("'06:00'").unwrap_err()
+    ));
+}
+
 fn parsed(text: &str) -> Result<config::case::Case, fields::Problems> {
     parse("case.yaml", text, Path::new(""), Given::default())
 }

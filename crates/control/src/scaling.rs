@@ -25,6 +25,7 @@ mod error;
 pub mod hpa;
 pub mod keda;
 pub mod knative;
+pub mod predictive;
 mod preset;
 mod scaler;
 mod scheduled;
@@ -35,6 +36,7 @@ mod target_tracking;
 
 pub use decision::{Cause, Decision, Names, NotScaled, Outcome, Source};
 pub use error::{PolicyProblem, ScalingError};
+pub use predictive::PredictiveScaling;
 pub use preset::{LowThreshold, PRESETS, Periods, Preset};
 pub use scaler::{Facts, Scaler};
 pub use scheduled::Scheduled;

@@ -1,5 +1,6 @@
 //! The result of tuning: today's settings beside cheaper ones, what each change saves, and what becomes worse.
 
+mod patch;
 mod words;
 
 use serde::Serialize;
@@ -37,6 +38,9 @@ pub struct Tune {
     /// The case file with that stage; `None` if nothing is gained.
     #[serde(skip)]
     pub case_file: Option<String>,
+    /// The changes as calls of the AWS CLI; `None` without the files that the case was imported from, or if nothing is
+    /// gained.
+    pub patch: Option<Vec<PatchCall>>,
     /// Settings that were evaluated.
     pub evaluated: usize,
     /// Keys that could change.
@@ -104,6 +108,21 @@ pub struct Change {
     pub to: Option<String>,
     /// What it saves after the changes before it; `None` if it is not known.
     pub saves: Option<Saving>,
+}
+
+/// A call of the AWS CLI, and the one that undoes it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PatchCall {
+    /// Service and operation: `cloudwatch put-metric-alarm`.
+    pub command: String,
+    /// The name of the object.
+    pub name: String,
+    /// What `--cli-input-json` reads.
+    pub input: serde_json::Value,
+    /// Service and operation of the call that undoes it.
+    pub undo_command: String,
+    /// What that reads.
+    pub undo: serde_json::Value,
 }
 
 /// A share of today's cost, with its interval. Percent.

@@ -16,7 +16,6 @@ mod ledger_file;
 mod live;
 mod next;
 mod output;
-mod output_file;
 mod outputs;
 mod recorder;
 mod remote;
@@ -27,6 +26,7 @@ mod version;
 use clap::{FromArgMatches, Parser, Subcommand};
 use commands::*;
 use exit::Exit;
+use host::output_file;
 
 /// Find the limit of a web service, protect it at that limit, and simulate its autoscaling
 #[derive(Debug, Parser)]
@@ -45,6 +45,7 @@ enum Command {
     Replay(Box<replay::Args>),
     Simulate(simulate::Args),
     Plan(plan::Args),
+    Forecast(forecast::Args),
     Tune(tune::Args),
     Lint(lint::Args),
     Gateway(gateway::Args),
@@ -72,6 +73,7 @@ fn main() -> Exit {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Forecast(args) => forecast::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Lint(args) => lint::run(&args),

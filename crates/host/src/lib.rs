@@ -18,6 +18,7 @@ mod guard;
 mod identity;
 mod layout;
 mod memory;
+pub mod output_file;
 mod preflight;
 mod pressure;
 mod processes;

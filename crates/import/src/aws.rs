@@ -18,6 +18,7 @@ mod cron;
 mod group;
 mod join;
 mod metric;
+pub mod patch;
 mod policy;
 mod remark;
 mod schedule;

@@ -41,7 +41,7 @@ pub use reader::{Entries, Options, read};
 pub use replay::{Due, Dues, Recording, RecordingError, Replay, ReplayError, Request};
 pub use time::{instant_of, time_zone};
 pub use traffic::{
-    BadLines, Duplicates, EventLines, Gap, Gaps, Moment, Notice, Place, Row, Rows, Spot, Traffic,
-    TrafficError, TrafficFormat, TrafficOptions, TrafficReader, read_traffic, shown_time, width,
+    BadLines, Duplicates, EventLines, Gap, Gaps, Hourly, Moment, Notice, Place, Row, Rows, Spot, Traffic,
+    TrafficError, TrafficFormat, TrafficOptions, TrafficReader, hourly, read_traffic, shown_time, width,
     write_traffic,
 };

@@ -13,6 +13,7 @@ mod cloudwatch;
 mod counts;
 mod error;
 mod events;
+mod hourly;
 mod log;
 mod notice;
 mod packed;
@@ -25,6 +26,7 @@ mod zone;
 
 pub use error::TrafficError;
 pub use events::EventLines;
+pub use hourly::{Hourly, hourly};
 pub use notice::{Gap, Notice, Place, Spot, shown_time};
 pub use read::{BadLines, Duplicates, Gaps, TrafficFormat, TrafficOptions, TrafficReader, read_traffic};
 pub use table::Rows;

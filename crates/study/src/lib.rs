@@ -4,6 +4,7 @@
 //! ```text
 //! load   a plan, run once or several times, with thresholds and metrics beside it
 //! find   the search for the highest rate that holds a goal
+//! forecast  the next two days of a load, with how good such forecasts were so far
 //! plan   capacity: replicas for a load, the bottleneck, and what one more of each part brings
 //! tune   cheaper settings of a case that keep its goal: the search, the frontier, what each change saves
 //! simulate  stages and seeds of a case, on all cores
@@ -15,6 +16,7 @@
 pub mod calibrate;
 mod drive;
 pub mod find;
+pub mod forecast;
 pub mod load;
 mod parts;
 pub mod plan;

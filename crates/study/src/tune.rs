@@ -44,6 +44,8 @@ pub struct Asked {
     pub seed: u64,
     /// The number of threads; the result does not depend on it.
     pub threads: usize,
+    /// Names and texts of the files that the case was imported from, for the patch; may be empty.
+    pub inputs: Vec<(String, String)>,
     /// The version of headroom.
     pub version: &'static str,
 }

@@ -10,6 +10,7 @@ mod keys;
 mod locate;
 mod pods;
 mod policies;
+mod predictive;
 mod query;
 mod scaling;
 mod schedule;

@@ -1,6 +1,6 @@
 //! Tables of counts over time, as `import` reads them.
 
-use import::{Gaps, Traffic, TrafficOptions, TrafficReader};
+use import::{Gaps, Hourly, Traffic, TrafficError, TrafficOptions, TrafficReader, hourly};
 use std::path::Path;
 use std::time::Duration;
 
@@ -28,6 +28,18 @@ pub(super) fn read(path: &Path, bin: Option<Duration>) -> Result<Counts, Vec<Str
 /// All problems, one per line.
 pub(super) fn read_values(path: &Path, row: Option<Duration>) -> Result<Counts, Vec<String>> {
     with(path, TrafficOptions { row, values: true, gaps: Gaps::Hold, ..TrafficOptions::default() })
+}
+
+/// Reads a table, CloudWatch's JSON or an access log, hour by hour.
+///
+/// # Errors
+/// All problems, one per line.
+pub(super) fn read_hours(path: &Path) -> Result<Hourly, Vec<String>> {
+    let mut reader = TrafficReader::new(TrafficOptions::default());
+    reader.add_file(path);
+    let told = |errors: Vec<TrafficError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (traffic, notices) = reader.finish().map_err(told)?;
+    hourly(&traffic, &notices).map_err(|error| told(vec![error]))
 }
 
 fn with(path: &Path, options: TrafficOptions) -> Result<Counts, Vec<String>> {

@@ -170,7 +170,8 @@ tables! {
         origin: Option<At<OriginText>>,
     }
 
-    /// One of a step policy (`alarms` with `change` or `steps`) and target tracking (`track` with `target`).
+    /// One of a step policy (`alarms` with `change` or `steps`), target tracking (`track` with `target`) and predictive
+    /// scaling (`predict` with `target`).
     PolicyTable {
         /// Alarms, any of which invokes the policy.
         alarms: Option<At<Vec<At<Text>>>>,
@@ -203,6 +204,24 @@ tables! {
         preset: Option<At<Text>>,
         /// Never scale in. Default: false.
         never_in: Option<At<Switch>>,
+        /// Predictive scaling: scale out to a forecast of `cpu` or `requests-per-target`, hour by hour, before each
+        /// hour begins. Until its end, no other policy scales in below that. `target` is that of each instance.
+        predict: Option<At<Text>>,
+        /// Predictive scaling: `forecast-and-scale`, or `forecast-only`, which does nothing. Default:
+        /// forecast-and-scale.
+        mode: Option<At<Text>>,
+        /// Predictive scaling: how long before an hour its instances are launched, below 1h. Default: 5m.
+        buffer: Option<At<Span>>,
+        /// Predictive scaling: what a forecast above `max` does: `honor` keeps `max`, `increase` raises it for that time.
+        /// Default: honor.
+        above_max: Option<At<Text>>,
+        /// Predictive scaling with `above_max: increase`: by how much of a forecast `max` is raised above it, up to
+        /// 100%. Default: 10%.
+        max_buffer: Option<At<Share>>,
+        /// Predictive scaling with `predict: requests-per-target`: a file with the requests of this service before the
+        /// simulated time, as for `traffic: file`. Rows with times of and after its beginning are not used; rows without
+        /// times end where it begins. Default: none; the forecast begins after a simulated day.
+        history: Option<At<Text>>,
         /// The policy that this is a copy of: its ARN, or the address of its resource in Terraform.
         origin: Option<At<OriginText>>,
     }

@@ -11,6 +11,7 @@ mod scaling;
 use super::Case;
 use super::vary::{Edit, flow, index, key_of};
 use std::str::FromStr;
+use std::time::Duration;
 use yaml::{Kind, Node};
 
 /// A key that can be tuned.
@@ -72,7 +73,9 @@ impl FromStr for Also {
 impl Case {
     /// The dimensions of a stage, in the order of the file; empty if nothing of it scales.
     pub fn dimensions(&self, stage: usize, also: &[Also]) -> Vec<Dimension> {
-        let mut finder = Finder { tree: self.tree(stage), when: None, found: Vec::new() };
+        // A forecast begins after a day.
+        let forecasts = self.stages.get(stage).is_some_and(|stage| stage.system.measured > DAY);
+        let mut finder = Finder { tree: self.tree(stage), when: None, forecasts, found: Vec::new() };
         let services = ["services".to_owned()];
         for name in finder.keys(&services) {
             let service = [services[0].clone(), name];
@@ -93,6 +96,8 @@ struct Finder<'a> {
     tree: &'a Node,
     /// The condition of what is found next.
     when: Option<(usize, usize)>,
+    /// Whether predictive scaling has an effect.
+    forecasts: bool,
     found: Vec<Dimension>,
 }
 
@@ -161,7 +166,7 @@ fn below<S: AsRef<str>>(path: &[String], keys: &[S]) -> Vec<String> {
 }
 
 /// The node at a path.
-fn at<'a>(node: &'a Node, path: &[String]) -> Option<&'a Node> {
+pub(super) fn at<'a>(node: &'a Node, path: &[String]) -> Option<&'a Node> {
     let Some((first, rest)) = path.split_first() else { return Some(node) };
     match (&node.kind, index(first)) {
         (Kind::List(items), Some(place)) => at(items.get(place)?, rest),
@@ -169,6 +174,8 @@ fn at<'a>(node: &'a Node, path: &[String]) -> Option<&'a Node> {
         _ => None,
     }
 }
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 #[cfg(test)]
 mod tests;

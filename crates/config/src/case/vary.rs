@@ -273,6 +273,11 @@ fn write_table(node: &Node, indent: usize, text: &mut String) {
     }
 }
 
+/// The value of a key of a tree with other values, as YAML on one line.
+pub(super) fn value_of(tree: &Node, edits: &[Edit], path: &[String]) -> Option<String> {
+    super::space::at(&edited(tree, edits), path).map(flow)
+}
+
 /// A value as YAML on one line.
 pub(super) fn flow(node: &Node) -> String {
     match &node.kind {

@@ -68,6 +68,13 @@ pub enum Cause {
         /// The target.
         target: f64,
     },
+    /// A forecast of the load.
+    Forecast {
+        /// The load of the hour, as a mean over its minutes.
+        load: f64,
+        /// The load that an instance is to have.
+        target: f64,
+    },
     /// The count was outside minimum and maximum: it is first brought inside.
     Bounds {
         /// The minimum.
@@ -264,6 +271,9 @@ impl Words<'_> {
                 write!(f, " ({metric} for a target of {target})")
             }
             Cause::TargetTracking { metric: None, target } => write!(f, " (a target of {target})"),
+            Cause::Forecast { load, target } => {
+                write!(f, " (a forecast of {load:.1} for a target of {target} an instance)")
+            }
             Cause::Bounds { min, max } => write!(f, " (minimum {min}, maximum {max})"),
             Cause::Scheduled { min, max } => {
                 write!(f, ", minimum capacity {min} and maximum capacity {max}")

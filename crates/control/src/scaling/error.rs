@@ -225,6 +225,16 @@ pub enum PolicyProblem {
         /// What was found.
         found: f64,
     },
+    /// A buffer time of predictive scaling of an hour or more.
+    Buffer {
+        /// What was found.
+        found: Span,
+    },
+    /// A buffer above a forecast of more than all of it.
+    MaxBuffer {
+        /// Percent.
+        found: u8,
+    },
     /// An alarm that target tracking creates is invalid.
     MadeAlarm {
         /// `AlarmHigh` or `AlarmLow`.
@@ -292,6 +302,15 @@ impl PolicyProblem {
             )),
             PolicyProblem::Target { found } => Refusal::without_way_out(format!(
                 "`target` is {found}, but a target is a finite number above 0"
+            )),
+            PolicyProblem::Buffer { found } => Refusal::new(
+                format!(
+                    "instances are launched {found} before their hour, but a buffer time is below an hour"
+                ),
+                "AWS's default is 300s",
+            ),
+            PolicyProblem::MaxBuffer { found } => Refusal::without_way_out(format!(
+                "the maximum is raised by {found} % of a forecast, but at most by 100 %"
             )),
             PolicyProblem::MadeAlarm { which, error } => error.refusal().of(which),
             PolicyProblem::LowAboveTarget { low, target } => Refusal::new(

@@ -3,6 +3,7 @@
 mod ask;
 
 use super::cooldown::{Activity, Cooldowns, Direction};
+use super::predictive::{Needed, PredictiveScaling};
 use super::settings::Platform;
 use super::{
     AlarmId, Cause, Decision, NotScaled, Outcome, Policy, PolicyId, ScalerSettings, ScalingError, Scheduled,
@@ -74,6 +75,8 @@ pub struct Scaler {
     /// The first of each target tracking policy's two alarms.
     tracked: Vec<usize>,
     cooldowns: Cooldowns,
+    /// What predictive scaling needs now.
+    foreseen: Option<(PolicyId, Needed)>,
     /// The last simple scaling, until its cooldown is over.
     simple: Option<Settling>,
     /// The scheduled actions in the order of time, with their index in the settings.
@@ -128,6 +131,7 @@ impl Scaler {
             alarms,
             tracked,
             cooldowns: Cooldowns::new(settings.cooldown_scope, settings.cooldown_from, policies),
+            foreseen: None,
             simple: None,
             agenda,
             next_scheduled: 0,
@@ -143,9 +147,18 @@ impl Scaler {
         &self.settings
     }
 
-    /// The current minimum and maximum: scheduled actions change them.
+    /// The current minimum and maximum: scheduled actions change them, and forecasts raise them.
     pub fn bounds(&self) -> (u32, u32) {
-        (self.min, self.max)
+        let Some((_, needed)) = self.foreseen else { return (self.min, self.max) };
+        let max = self.max.max(needed.raised_max.unwrap_or(0));
+        (self.min.max(needed.capacity.min(max)), max)
+    }
+
+    /// What the forecasts of its predictive policies need from now on: the largest of all.
+    pub fn foresee(&mut self, needed: impl IntoIterator<Item = (PolicyId, Needed)>) {
+        let needed = needed.into_iter();
+        self.foreseen =
+            needed.reduce(|one, other| if other.1.capacity > one.1.capacity { other } else { one });
     }
 
     /// The state of an alarm.
@@ -174,7 +187,8 @@ impl Scaler {
         self.cooldowns.observe(now, facts.running);
         self.settle(now, facts);
         let scheduled = self.happens(now, facts.desired);
-        let desired = self.keep_within_bounds(now, scheduled);
+        let foreseen = self.follow_forecast(now, scheduled);
+        let desired = self.keep_within_bounds(now, foreseen);
         for (alarm, last) in self.alarms.iter_mut().zip(&mut self.evaluations) {
             if let Some(series) = series.get(usize::from(alarm.settings().metric.0))
                 && let Some(found) = alarm.evaluate(now, series)
@@ -184,6 +198,31 @@ impl Scaler {
         }
         self.run_policies(now, &Facts { desired, ..*facts });
         &self.decisions
+    }
+
+    /// Scales out to what a forecast needs; returns the desired count after it.
+    fn follow_forecast(&mut self, now: Timestamp, desired: u32) -> u32 {
+        let Some((policy, needed)) = self.foreseen else { return desired };
+        let to = needed.capacity.min(self.bounds().1);
+        let Policy::Predictive(PredictiveScaling { target, .. }) =
+            self.settings.policies[usize::from(policy.0)]
+        else {
+            return desired;
+        };
+        if to <= desired {
+            return desired;
+        }
+        self.decisions.push(Decision {
+            at: now,
+            from: desired,
+            to,
+            asked: Some(i64::from(needed.capacity)),
+            source: Source::Policy(policy),
+            alarm: None,
+            cause: Cause::Forecast { load: needed.load, target },
+            outcome: Outcome::Scaled,
+        });
+        to
     }
 
     /// Whether the last simple scaling is still in progress or in its cooldown.
@@ -231,7 +270,8 @@ impl Scaler {
 
     /// A group of EC2 is kept within its bounds at all times; Application Auto Scaling waits for an alarm.
     fn keep_within_bounds(&mut self, now: Timestamp, desired: u32) -> u32 {
-        let to = desired.clamp(self.min, self.max);
+        let (min, max) = self.bounds();
+        let to = desired.clamp(min, max);
         if to != desired && self.is_ec2() {
             self.decisions.push(Decision {
                 at: now,
@@ -240,7 +280,7 @@ impl Scaler {
                 asked: None,
                 source: Source::Bounds,
                 alarm: None,
-                cause: Cause::Bounds { min: self.min, max: self.max },
+                cause: Cause::Bounds { min, max },
                 outcome: Outcome::Scaled,
             });
             return to;
@@ -263,6 +303,8 @@ impl Scaler {
                     asks.extend(largest(self.triggering(&simple.alarms, now).map(of)));
                 }
                 Policy::TargetTracking(tracking) => asks.extend(self.ask_tracking(now, id, tracking, facts)),
+                // It has no alarm: see `follow_forecast`.
+                Policy::Predictive(_) => {}
             }
         }
         let winner = asks
@@ -314,6 +356,7 @@ impl Scaler {
                 self.simple = Some(Settling { in_progress: true, last: now, cooldown });
                 return;
             }
+            (Policy::Predictive(_), _) => return,
             (Policy::Step(step), _) => step.cooldown(),
             (Policy::TargetTracking(tracking), Direction::Out) => tracking.scale_out_cooldown(),
             (Policy::TargetTracking(tracking), Direction::In) => tracking.scale_in_cooldown(),

@@ -1,6 +1,10 @@
 //! The scaling settings of a service.
 
-use super::{AlarmId, PolicyProblem, ScalingError, Scheduled, SimpleScaling, StepScaling, TargetTracking};
+use super::predictive::Mode;
+use super::{
+    AlarmId, PolicyProblem, PredictiveScaling, ScalingError, Scheduled, SimpleScaling, StepScaling,
+    TargetTracking,
+};
 use crate::alarm::{AlarmSettings, Grid};
 use crate::assumption::Assumption;
 use crate::metric::{MetricId, Series};
@@ -83,15 +87,17 @@ pub enum Policy {
     Simple(SimpleScaling),
     /// Keeps a metric near a target.
     TargetTracking(TargetTracking),
+    /// Scales out to a forecast (EC2 and ECS).
+    Predictive(PredictiveScaling),
 }
 
 impl Policy {
-    /// The alarms that it names; none for target tracking, which creates its own.
+    /// The alarms that it names; none for target tracking, which creates its own, and for predictive scaling.
     pub fn alarms(&self) -> &[AlarmId] {
         match self {
             Policy::Step(step) => &step.alarms,
             Policy::Simple(simple) => &simple.alarms,
-            Policy::TargetTracking(_) => &[],
+            Policy::TargetTracking(_) | Policy::Predictive(_) => &[],
         }
     }
 }
@@ -182,7 +188,7 @@ impl ScalerSettings {
     pub fn all_alarms(&self) -> Vec<AlarmSettings> {
         let made = self.policies.iter().filter_map(|policy| match policy {
             Policy::TargetTracking(tracking) => Some(tracking.alarms()),
-            Policy::Step(_) | Policy::Simple(_) => None,
+            Policy::Step(_) | Policy::Simple(_) | Policy::Predictive(_) => None,
         });
         let grid = self.platform.grid();
         let all = self.alarms.iter().copied().chain(made.flatten());
@@ -206,7 +212,7 @@ impl ScalerSettings {
         let own = self.policies.iter().filter_map(|policy| match policy {
             Policy::Step(step) => Some(step.warm_up),
             Policy::TargetTracking(tracking) => Some(tracking.warm_up),
-            Policy::Simple(_) => None,
+            Policy::Simple(_) | Policy::Predictive(_) => None,
         });
         own.map(|own| own.unwrap_or(default_warm_up)).max().unwrap_or_default()
     }
@@ -237,6 +243,7 @@ impl ScalerSettings {
                 Policy::Step(step) => step.problems(self.platform, &mut wrong),
                 Policy::Simple(simple) => simple.problems(self.platform, &mut wrong),
                 Policy::TargetTracking(tracking) => tracking.problems(self.platform, &mut wrong),
+                Policy::Predictive(predictive) => predictive.problems(&mut wrong),
             }
         }
         for (index, scheduled) in self.scheduled.iter().enumerate() {
@@ -276,6 +283,9 @@ impl ScalerSettings {
         let has = |kind: fn(&Policy) -> bool| self.policies.iter().any(kind);
         let steps = has(|policy| matches!(policy, Policy::Step(_)));
         let tracks = has(|policy| matches!(policy, Policy::TargetTracking(_)));
+        let predicts = has(
+            |policy| matches!(policy, Policy::Predictive(predictive) if predictive.mode == Mode::ForecastAndScale),
+        );
         let cools = !matches!(self.platform, Platform::Ec2 { .. }) && (steps || tracks);
         let of_policies = [
             steps.then_some(Self::STEP_VALUE),
@@ -284,6 +294,8 @@ impl ScalerSettings {
             (cools && self.cooldown_from == CooldownFrom::Fulfilled).then_some(Self::FULFILLED_WITHIN),
             tracks.then_some(TargetTracking::SIZE),
             tracks.then_some(TargetTracking::THRESHOLDS),
+            predicts.then_some(PredictiveScaling::FORECAST),
+            predicts.then_some(PredictiveScaling::FLOOR),
         ];
         let of_alarms = self.all_alarms();
         let all =

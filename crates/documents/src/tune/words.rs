@@ -1,6 +1,6 @@
 //! The result of tuning in words and tables.
 
-use super::{Change, Point, Role, Saving, Tune};
+use super::{Change, PatchCall, Point, Role, Saving, Tune};
 use crate::plan::time;
 use crate::words::{Rows, counted};
 use report::Align::{Left, Right};
@@ -52,6 +52,12 @@ impl Tune {
                 "\nDays and disturbances, minute by minute\n{}",
                 report::text(&self.scenario_table(), terminal)
             );
+        }
+        if let Some(calls) = &self.patch {
+            text += "\nAs calls of the AWS CLI; nothing is applied\n";
+            for PatchCall { command, name, .. } in calls {
+                text += &format!("  aws {command}: {name}\n");
+            }
         }
         if let Some(stage) = &self.stage_yaml {
             text += &format!("\nAs a stage of the case file\n{stage}");

@@ -101,7 +101,7 @@ fn drafted<'a>(draft: &Draft, path: &'a str) -> Drafted<'a> {
 }
 
 /// Reports all problems, one per line.
-fn refuse<T: std::fmt::Display>(errors: &[T]) -> Exit {
+pub(super) fn refuse<T: std::fmt::Display>(errors: &[T]) -> Exit {
     for error in errors {
         // Where nobody can be told, the exit code still says it.
         let _ = writeln!(io::stderr(), "error: {error}");

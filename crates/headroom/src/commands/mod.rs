@@ -8,6 +8,7 @@ pub mod conformance;
 pub mod demo;
 pub mod explain;
 pub mod find;
+pub mod forecast;
 pub mod gateway;
 pub mod import;
 pub mod lint;

@@ -9,9 +9,10 @@ use super::simulate::{self, SourceArgs, list_cases};
 use crate::exit::Exit;
 use crate::live::Interrupts;
 use crate::output;
-use crate::output_file;
+use crate::output_file::{self, WriteError};
 use config::case::{Also, Case, Given};
 use documents::tune::Tune;
+use std::fs;
 use std::io::{IsTerminal, stderr};
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -73,10 +74,23 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
+    /// Write the changes as inputs of AWS CLI calls to this directory, with scripts that apply and undo them
+    #[arg(long, value_name = "DIRECTORY", requires = "input", help_heading = "Output")]
+    patch: Option<PathBuf>,
+
+    /// File that the case was imported from by `headroom import aws`; may be repeated
+    #[arg(long, value_name = "FILE", requires = "patch", help_heading = "Output")]
+    input: Vec<PathBuf>,
+
     /// Print the result as JSON; the schema is schemas/tune.schema.json
     #[arg(long, help_heading = "Output")]
     json: bool,
 }
+
+/// A file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}", .0.display())]
+struct Unreadable(PathBuf, #[source] std::io::Error);
 
 /// Runs the command.
 pub fn run(args: &Args) -> Exit {
@@ -99,7 +113,15 @@ fn search(args: &Args, case: &Case) -> Exit {
         Ok(interrupts) => interrupts,
         Err(error) => return output::fail(&error),
     };
+    let mut inputs = Vec::new();
+    for path in &args.input {
+        match fs::read_to_string(path) {
+            Ok(text) => inputs.push((path.display().to_string(), text)),
+            Err(error) => return output::complain(&Unreadable(path.clone(), error), Exit::Usage),
+        }
+    }
     let asked = Asked {
+        inputs,
         also: args.also.clone(),
         growth: args.growth,
         limits: Limits {
@@ -137,6 +159,16 @@ fn say(args: &Args, tuned: &Tune) -> Exit {
     {
         return output::complain(&error, Exit::Failed);
     }
+    if let (Some(folder), Some(files)) = (&args.patch, tuned.patch_files()) {
+        if let Err(error) = fs::create_dir_all(folder) {
+            return output::complain(&WriteError { path: folder.clone(), source: error }, Exit::Failed);
+        }
+        for (name, text) in files {
+            if let Err(error) = output_file::write(&folder.join(name), |out| out.write_all(text.as_bytes())) {
+                return output::complain(&error, Exit::Failed);
+            }
+        }
+    }
     match file.is_some_and(output_file::is_stdout) {
         true => Exit::Done,
         false if args.json => output::print(&format!("{:#}\n", tuned.json())),
@@ -153,6 +185,10 @@ Examples:
       headroom tune --case accounts --stage baseline
   With processes, threads and the balancer:
       headroom tune --case accounts --stage baseline --also server,balancing
+  A service of AWS, with the calls that change it:
+      headroom import aws targets.json rest.json -o shop.yaml
+      headroom tune shop.yaml --patch patch \\
+          --input targets.json --input rest.json
   Fewer minutes outside the goal than today:
       headroom tune shop.yaml --outside 5
 

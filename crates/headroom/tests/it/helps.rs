@@ -3,7 +3,7 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 29] = [
     &[],
     &["load"],
     &["find"],
@@ -15,6 +15,7 @@ const COMMANDS: [&[&str]; 28] = [
     &["simulate"],
     &["calibrate"],
     &["plan"],
+    &["forecast"],
     &["tune"],
     &["lint"],
     &["import"],

@@ -26,6 +26,8 @@ mod emits_for_other_proxies;
 mod ends_with_its_terminal;
 /// `headroom find`: its interval compared with known limits and with wrk.
 mod finds_the_sustainable_rate;
+/// `headroom forecast`: files with and without times, a case file, and histories that are refused.
+mod forecasts_traffic;
 /// `headroom simulate` against measured servers.
 mod foresees_real_servers;
 /// Every help text, at 80 columns.

@@ -10,6 +10,7 @@ use super::notice::{Gap, Notice, Place, Spot};
 use super::packed::{Merged, Packed};
 use super::{Duplicates, Gaps, MOST_BINS, Traffic, TrafficError, TrafficOptions};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -373,12 +374,21 @@ struct Placed<'a> {
     open: Option<(u64, f64, Of)>,
     between: (u64, Option<Of>),
     gaps: (Vec<Gap>, u64, u64),
+    missing: Vec<Range<u64>>,
 }
 
 impl<'a> Placed<'a> {
     fn new(rows: &'a Rows<'a>, first: i64, bins: u64) -> Self {
         let filler = Filler::new(rows.options.gaps, bins);
-        Placed { rows, first, filler, open: None, between: (0, None), gaps: (Vec::new(), 0, 0) }
+        Placed {
+            rows,
+            first,
+            filler,
+            open: None,
+            between: (0, None),
+            gaps: (Vec::new(), 0, 0),
+            missing: Vec::new(),
+        }
     }
 
     fn row(&mut self, row: &Of) {
@@ -405,6 +415,7 @@ impl<'a> Placed<'a> {
     fn gap(&mut self, after: u64, missing: u64, last: &Of) {
         self.gaps.1 += 1;
         self.gaps.2 += missing;
+        self.missing.push(after + 1..after + 1 + missing);
         if self.gaps.0.len() >= TOLD {
             return;
         }
@@ -433,7 +444,13 @@ impl<'a> Placed<'a> {
             if self.rows.options.gaps == Gaps::Refuse {
                 return Err(gaps.into_iter().map(TrafficError::Gap).collect());
             }
-            notices.push(Notice::Gaps { gaps, count, rows, filled: self.rows.options.gaps });
+            notices.push(Notice::Gaps {
+                gaps,
+                count,
+                rows,
+                filled: self.rows.options.gaps,
+                missing: self.missing,
+            });
         }
         Ok(self.filler.counts)
     }

@@ -26,6 +26,15 @@ pub enum TrafficError {
         /// The width of one.
         bin: Duration,
     },
+    /// Rows that hours cannot be made of.
+    #[error(
+        "the rows are {} wide, but a forecast needs rows of an hour or of a part of it",
+        units::show_duration(*bin)
+    )]
+    NotHourly {
+        /// The width of a row.
+        bin: Duration,
+    },
     /// A mixture of rows with an index and rows with times.
     #[error("some rows have times and some an index; expected one kind")]
     Mixed,

@@ -5,6 +5,7 @@ use super::{BadLines, Duplicates, EventLines, Gaps};
 use crate::LineError;
 use jiff::Timestamp;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -148,6 +149,8 @@ pub enum Notice {
         rows: u64,
         /// The values that were filled in.
         filled: Gaps,
+        /// All missing rows, by their number from the first row on.
+        missing: Vec<Range<u64>>,
     },
     /// A log has no requests where its traffic suggests that it should.
     Silence {
@@ -339,7 +342,7 @@ impl fmt::Display for Notice {
                 counted(*rows, "row begins", "rows begin", "within a bin"),
                 width(*bin)
             ),
-            Notice::Gaps { gaps, count, rows, filled } => {
+            Notice::Gaps { gaps, count, rows, filled, missing: _ } => {
                 let gap_word = if *count == 1 { "gap" } else { "gaps" };
                 let missing = if *rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
                 write!(f, "{count} {gap_word} ({missing}), filled with {}: ", filled.words())?;

@@ -9,8 +9,9 @@ use control::metric::{MetricId, Statistic};
 use control::scaling::hpa;
 use control::scaling::keda::{Cron, Fallback, FallbackBehavior, KedaSettings, LocalTime, Trigger};
 use control::scaling::knative::KnativeSettings;
+use control::scaling::predictive::Load;
 use control::scaling::{
-    AlarmId, Platform, Policy as Rule, Preset, ScalerSettings, StepScaling, TargetTracking,
+    AlarmId, Platform, Policy as Rule, PredictiveScaling, Preset, ScalerSettings, StepScaling, TargetTracking,
 };
 use proptest::prelude::*;
 use std::time::Duration;
@@ -42,6 +43,25 @@ fn steps(platform: Platform, min: u32, max: u32, high: f64, low: f64) -> ScalerS
     scaler.policies.push(Rule::Step(StepScaling::of(vec![AlarmId(0)], 1)));
     scaler.policies.push(Rule::Step(StepScaling::of(vec![AlarmId(1)], -1)));
     scaler
+}
+
+#[test]
+fn predictive_scaling_is_there_before_the_load_on_the_second_day() {
+    // The service of the tests: 100 requests a second are 100 % of an instance.
+    let mut service = service(2);
+    let mut scaler = ScalerSettings::new(Platform::Ecs, 2, 20);
+    scaler.policies.push(Rule::Predictive(PredictiveScaling::new(Load::Requests, 60.0 * 50.0)));
+    service.scaling.policy = aws(scaler, &[]);
+    let rates: Vec<f64> =
+        (0..48 * 60).map(|minute| if (minute / 60) % 24 < 12 { 100.0 } else { 400.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    let desired = |minute: usize| rows(&outcome)[minute].counts.desired;
+    // On the first day there is no history.
+    assert_eq!((desired(12 * 60 + 30), desired(23 * 60)), (2, 2));
+    let noon = 36 * 60;
+    assert_eq!((desired(noon - 10), desired(noon - 4)), (2, 8));
+    let reason = &outcome.services[0].decisions.notes()[0].what.reason;
+    assert!(reason.starts_with("triggered policy 0 (a forecast of 2"), "{reason}");
 }
 
 #[test]

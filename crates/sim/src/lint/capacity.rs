@@ -170,7 +170,7 @@ pub(super) fn without_alarm(subject: &Subject<'_>, capacity: &Capacity, rate: f6
             Some((&step.alarms, first))
         }
         Policy::Simple(simple) => (simple.change > 0).then_some((&simple.alarms, 0.0)),
-        Policy::TargetTracking(_) => None,
+        Policy::TargetTracking(_) | Policy::Predictive(_) => None,
     });
     let alarms = scales_out.flat_map(|(alarms, beyond)| alarms.iter().map(move |id| (id, beyond)));
     let alarms = alarms.filter_map(|(id, beyond)| Some((aws.scaler.alarms.get(usize::from(id.0))?, beyond)));

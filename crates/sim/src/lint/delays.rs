@@ -12,6 +12,8 @@ pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
             Policy::Step(step) => step.steps.iter().any(|step| step.change > 0),
             Policy::Simple(simple) => simple.change > 0,
             Policy::TargetTracking(_) => true,
+            // It has neither.
+            Policy::Predictive(_) => false,
         };
         if !adds {
             continue;
@@ -25,7 +27,7 @@ pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
                 ("warm-up", tracking.warm_up.unwrap_or(default_warm_up), start.boot)
             }
             // Its cooldown begins when the instances run.
-            (_, Policy::Simple(_)) => continue,
+            (_, Policy::Simple(_) | Policy::Predictive(_)) => continue,
             (_, Policy::Step(step)) => ("cooldown", step.cooldown(), left(scaler.cooldown_from, start)),
             (_, Policy::TargetTracking(tracking)) => {
                 ("cooldown", tracking.scale_out_cooldown(), left(scaler.cooldown_from, start))

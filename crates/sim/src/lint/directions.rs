@@ -3,6 +3,7 @@
 use super::{Aws, Finding, Rule};
 use crate::settings::Metric;
 use control::metric::Statistic;
+use control::scaling::predictive::Mode;
 use control::scaling::{Adjustment, Policy, PolicyId, ScaleIn};
 
 pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
@@ -25,6 +26,7 @@ fn ways(policy: &Policy) -> (bool, bool) {
             .fold((false, false), |all, one| (all.0 || one.0, all.1 || one.1)),
         Policy::Simple(simple) => of(simple.adjustment, simple.change),
         Policy::TargetTracking(tracking) => (true, tracking.scale_in == ScaleIn::Enabled),
+        Policy::Predictive(predictive) => (predictive.mode == Mode::ForecastAndScale, false),
     }
 }
 

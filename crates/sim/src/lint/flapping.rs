@@ -143,6 +143,7 @@ fn sides<'a>(aws: &'a Aws<'_>) -> Vec<Side<'a>> {
         let (alarms, adjustment, least) = match policy {
             Policy::Step(step) => (&step.alarms, step.adjustment, step.min_adjustment_magnitude),
             Policy::Simple(simple) => (&simple.alarms, simple.adjustment, simple.min_adjustment_magnitude),
+            Policy::Predictive(_) => continue,
             Policy::TargetTracking(tracking) => {
                 let [high, low] = tracking.alarms();
                 let low = (tracking.scale_in == ScaleIn::Enabled).then_some(low);
@@ -160,7 +161,7 @@ fn sides<'a>(aws: &'a Aws<'_>) -> Vec<Side<'a>> {
             let change = match policy {
                 Policy::Step(step) => at_threshold(step, alarm),
                 Policy::Simple(simple) => Some(simple.change),
-                Policy::TargetTracking(_) => None,
+                Policy::TargetTracking(_) | Policy::Predictive(_) => None,
             };
             let change = change.filter(|change| *change != 0);
             sides.extend(change.map(|change| Side {

@@ -29,7 +29,8 @@ pub struct Wanted<'a> {
     pub service: Option<&'a Service>,
     /// Metrics of the service that count the time of its parts.
     pub metrics: Option<&'a PartMetrics>,
-    /// The length of the level with the best throughput; that of one user and each trial have twice this length.
+    /// The length of the level with the best throughput; that of one user and each trial have twice this length. Where a
+    /// service is slow, these have up to three times that: percentiles of few requests say little.
     pub length: Duration,
     /// The most users.
     pub users_max: u32,
@@ -254,15 +255,15 @@ impl Procedure<'_> {
         let best = self.measured.levels.iter().filter(near).map(|level| level.users).min().unwrap_or(best.0);
         if best > 1 {
             let shorter = self.measured.levels.iter().position(|level| level.users == best);
-            self.level(best, length)?;
+            self.level(best, enough(length, self.throughput_of(best), ENOUGH))?;
             shorter.map(|place| self.measured.levels.remove(place));
         }
         self.measured.levels.sort_by_key(|level| level.users);
         let throughput = self.throughput_of(best);
         for share in SHARES.into_iter().filter(|_| throughput > 0.0) {
-            self.trial(share * throughput, 2 * length)?;
+            self.trial(share * throughput, enough(2 * length, share * throughput, 2.0 * ENOUGH))?;
         }
-        self.trial_at_limit((2 * best).min(self.wanted.users_max), length)
+        self.trial_at_limit((2 * best).min(self.wanted.users_max), enough(length, throughput, ENOUGH))
     }
 
     fn processes(&self) -> Vec<u32> {
@@ -510,6 +511,14 @@ const SHARES: [f64; 3] = [0.3, 0.5, 0.7];
 const SPANS: u32 = 60;
 /// Spans at the beginning that are left out.
 const WARM_UP: u32 = 6;
+/// A length in which so many requests come at a rate: at least the given one, and at most three times that.
+fn enough(length: Duration, rate: f64, requests: f64) -> Duration {
+    let needed = if rate > 0.0 { requests / rate } else { f64::MAX };
+    length.mul_f64((needed / length.as_secs_f64()).clamp(1.0, 3.0))
+}
+
+/// Requests at the best throughput; a trial has twice as many. The p95 of so many is known within about 10 %.
+const ENOUGH: f64 = 1500.0;
 /// Spans between two readings of metrics: about a second at the usual length, as often as a Prometheus would read at most.
 const READ_EVERY: u32 = 6;
 /// Less growth counts as none.

@@ -7,7 +7,7 @@ use super::{Asked, chosen, edits};
 use config::case::{Also, Dimension};
 use control::search::Condition;
 use control::search::tune::Candidate;
-use documents::tune::{Change, Point, Role, Saving, Scenario, Setting, Tune};
+use documents::tune::{Change, PatchCall, Point, Role, Saving, Scenario, Setting, Tune};
 use stats::student_t;
 
 pub(super) fn result(
@@ -43,6 +43,7 @@ pub(super) fn result(
     let goal = stage.system.services.iter().find_map(|service| service.scaling.goal);
     let goal =
         goal.map(|goal| Condition::ResponseTime { quantile: goal.quantile, below: goal.below }.to_string());
+    let patch = if gains { patch(evaluator, &best, &asked.inputs, &mut notes) } else { None };
     let (stage_yaml, case_file) = if gains { written(evaluator, &best, &mut notes) } else { (None, None) };
     Tune {
         version: asked.version,
@@ -58,6 +59,7 @@ pub(super) fn result(
         scenarios: scenarios(evaluator, &today, &best),
         stage_yaml,
         case_file,
+        patch,
         evaluated,
         keys: evaluator.dimensions.iter().filter(|dimension| dimension.choices.len() > 1).count(),
         notes,
@@ -78,6 +80,41 @@ fn written(
         notes.push(format!("no case file is written: {error}"));
     }
     (Some(case.stage_text(stage, &name, ABOUT, &edits)), file.ok())
+}
+
+/// The changes as calls of the AWS CLI.
+fn patch(
+    evaluator: &Evaluator<'_>,
+    best: &Candidate,
+    inputs: &[(String, String)],
+    notes: &mut Vec<String>,
+) -> Option<Vec<PatchCall>> {
+    if inputs.is_empty() {
+        return None;
+    }
+    let edits = edits(evaluator.dimensions, best);
+    let patch = match evaluator.case.patch(evaluator.stage, &edits) {
+        Ok(patch) => patch,
+        Err(problems) => {
+            notes.push(format!("no patch: {}", problems.join("; ")));
+            return None;
+        }
+    };
+    if !patch.elsewhere.is_empty() {
+        let keys = patch.elsewhere.join(", ");
+        notes.push(format!("not in the patch, because the case does not say which object has them: {keys}"));
+    }
+    match PatchCall::of(inputs, &patch.changes) {
+        Ok(calls) if calls.is_empty() => {
+            notes.push("no patch: no setting that changes has an `origin` in the case file".to_owned());
+            None
+        }
+        Ok(calls) => Some(calls),
+        Err(errors) => {
+            notes.extend(errors.iter().map(|error| format!("no patch: {error}")));
+            None
+        }
+    }
 }
 
 fn document(metrics: Metrics, seeds: usize, is: Role, within_bounds: bool, changes: Vec<Setting>) -> Point {

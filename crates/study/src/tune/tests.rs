@@ -35,6 +35,7 @@ fn case(text: &str) -> Case {
 
 fn asked(also: Vec<Also>) -> Asked {
     Asked {
+        inputs: Vec::new(),
         also,
         growth: 0.2,
         limits: Limits { actions: Some(60.0), flaps: Some(5.0), ..Limits::default() },

@@ -21,15 +21,20 @@ impl Builder<'_> {
         metrics: &mut Vec<Published>,
     ) -> Option<AwsPolicy> {
         let At { value: table, place } = named.value.as_ref()?;
-        let tracks = table.track.is_some() || table.target.is_some();
+        let predicts = table.predict.is_some();
+        let tracks = table.track.is_some() || (table.target.is_some() && !predicts);
         let steps = table.alarms.is_some() || table.change.is_some() || table.steps.is_some();
-        if tracks == steps {
+        if [predicts, tracks, steps].into_iter().filter(|given| *given).count() != 1 {
             if !self.report.knows_of(&place.path) {
-                let message = "expected `alarms` with a `change`, or `track` with a `target`".to_owned();
+                let message =
+                    "expected `alarms` with a `change`, `track` with a `target`, or `predict` with a `target`".to_owned();
                 let help = "write one policy for each".to_owned();
                 self.report.wrong(place, message, "in this policy", help);
             }
             return None;
+        }
+        if predicts {
+            return self.predictive(table, place).map(AwsPolicy::Predictive);
         }
         let cooldown = table.cooldown.as_ref().map(|at| at.value.0);
         let warm_up = table.warm_up.as_ref().map(|at| at.value.0);

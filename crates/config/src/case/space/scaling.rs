@@ -37,6 +37,28 @@ impl Finder<'_> {
             self.policy(&below(&policies, &[name]));
         }
         self.when = None;
+        self.forecast(&policies);
+    }
+
+    /// A forecast beside the policies, where there is none.
+    fn forecast(&mut self, policies: &[String]) {
+        let is_there = self.keys(policies).iter().any(|name| self.has(&below(policies, &[name, "predict"])));
+        let forecast = below(policies, &["forecast"]);
+        if !self.forecasts || is_there || self.has(&forecast) {
+            return;
+        }
+        let edit =
+            |value: Option<&str>| vec![Edit { path: forecast.clone(), value: value.map(str::to_owned) }];
+        let choices = vec![
+            Choice { text: None, edits: edit(None) },
+            Choice { text: Some("predictive scaling of cpu".to_owned()), edits: edit(Some(FORECAST)) },
+        ];
+        let place = self.found.len();
+        self.add(&forecast, choices, 0, false);
+        self.when = Some((place, 1));
+        self.fresh(&below(&forecast, &["target"]), &percentages(20, 85), "60%");
+        self.fresh(&below(&forecast, &["buffer"]), &texts(&["0s", "2m", "5m", "10m", "20m"]), "5m");
+        self.when = None;
     }
 
     /// The kind of the policies: those of the file, target tracking, or two steps.
@@ -213,6 +235,7 @@ fn changed(today: &str) -> Vec<String> {
 }
 
 const TRACKING: &str = "{ cpu: { track: cpu, target: 50%, cooldown: 60s, cooldown_in: 300s } }";
+const FORECAST: &str = "{ predict: cpu, target: 60%, buffer: 5m }";
 const STEP_ALARMS: &str = "{ cpu-high: { metric: cpu, above: 60%, period: 1m, datapoints: 2 }, \
                            cpu-low: { metric: cpu, below: 30%, period: 1m, datapoints: 2 } }";
 const STEP_POLICIES: &str = "{ out: { alarms: [cpu-high], change: +1, cooldown: 300s }, \

@@ -69,6 +69,26 @@ fn a_service_without_scaling_has_no_dimensions() {
 }
 
 #[test]
+fn predictive_scaling_is_tried_where_there_is_a_day_to_learn_from() {
+    let of = |days: u32| {
+        let text = format!(
+            "case: a\nmeasured: {days}d\ntraffic: {{rate: 1/s}}\nservices:\n  web:\n    endpoints: {{r: {{cpu: 1ms}}}}\n    \
+             server: {{}}\n    hosts: {{h: {{cores: 1}}}}\n    scaling: {{ min: 1, max: 5, policies: {{ c: {{ track: cpu, \
+             target: 50% }} }} }}\n"
+        );
+        parse("a.yaml", &text, Path::new(""), Given::default())
+            .unwrap_or_else(|problems| panic!("{problems}"))
+    };
+    let is_forecast = |dimension: &&Dimension| dimension.key.ends_with("policies.forecast");
+    assert_eq!(of(1).dimensions(0, &[]).iter().find(is_forecast), None);
+    let case = of(2);
+    let dimensions = case.dimensions(0, &[]);
+    let forecast = dimensions.iter().find(is_forecast).unwrap();
+    let system = case.varied(0, &forecast.choices[1].edits).unwrap();
+    assert!(format!("{system:?}").contains("PredictiveScaling"), "{system:?}");
+}
+
+#[test]
 fn autoscalers_of_kubernetes_have_dimensions() {
     for (scaling, ends) in [
         ("hpa: { cpu: 50%, behavior: true }", vec!["hpa.cpu", "hpa.stabilize_down", "hpa.tolerance"]),

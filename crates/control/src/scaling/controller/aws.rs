@@ -2,7 +2,10 @@
 
 mod metrics;
 
-use super::super::{AlarmId, Facts, Names, Outcome, Platform, Policy, Scaler, ScalerSettings, Source};
+use super::super::predictive::{Load, Predictive};
+use super::super::{
+    AlarmId, Facts, Names, Outcome, Platform, Policy, PolicyId, Scaler, ScalerSettings, Source,
+};
 use super::{AwsScaling, Decision, Fleet, Instance, MINUTE, Observation, Rhythm, ScalingNames, Verdict};
 use crate::assumption::Assumption;
 use crate::metric::PUBLICATION_DELAY;
@@ -19,6 +22,8 @@ use units::Timestamp;
 pub(super) struct Aws {
     scaler: Scaler,
     metrics: Metrics,
+    /// The forecasts of predictive policies.
+    predictive: Vec<(PolicyId, Predictive)>,
     names: ScalingNames,
     rhythm: Rhythm,
     warm_up: Duration,
@@ -36,8 +41,14 @@ impl Aws {
         let scaler = Scaler::new(settings.scaler.clone())
             .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<String>>())?;
         let metrics = Metrics::new(settings)?;
+        let predictive = (0..).map(PolicyId).zip(&settings.scaler.policies);
+        let predictive = predictive.filter_map(|(id, policy)| match policy {
+            Policy::Predictive(predictive) => Some((id, Predictive::new(predictive))),
+            Policy::Step(_) | Policy::Simple(_) | Policy::TargetTracking(_) => None,
+        });
         Ok(Aws {
             scaler,
+            predictive: predictive.collect(),
             names: named(settings),
             rhythm: metrics.rhythm(&settings.scaler.all_alarms()),
             metrics,
@@ -80,6 +91,18 @@ impl Aws {
     /// Updates the metrics whose points are as long as the span.
     pub(super) fn read(&mut self, seen: &Observation<'_>) {
         self.metrics.read(seen);
+        if seen.span == MINUTE {
+            for (_, policy) in &mut self.predictive {
+                let load = match policy.settings().load {
+                    Load::Requests => seen.requests.map(|requests| requests.arrived as f64),
+                    Load::Cpu => {
+                        let running = seen.fleet.instances.iter().filter(|one| one.is_running());
+                        Some(running.filter_map(Instance::utilization).map(|share| 100.0 * share).sum())
+                    }
+                };
+                policy.read(seen.now, load);
+            }
+        }
     }
 
     pub(super) fn decide(&mut self, now: Timestamp, fleet: &Fleet<'_>) -> Verdict {
@@ -93,6 +116,8 @@ impl Aws {
             terminating: fleet.ending(),
             deploying: fleet.deploying,
         };
+        let needed = self.predictive.iter();
+        self.scaler.foresee(needed.filter_map(|(id, policy)| Some((*id, policy.needed(now)?))));
         let mut verdict = Verdict::default();
         self.telling.clear();
         for decision in self.scaler.step(now, self.metrics.series(), &facts) {

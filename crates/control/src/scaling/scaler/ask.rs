@@ -146,7 +146,7 @@ impl Scaler {
     /// The result for a requested capacity.
     fn answer(&self, ask: Ask, facts: &Facts) -> Ask {
         let Facts { desired, warming_up, deploying, .. } = *facts;
-        let (min, max) = (self.min, self.max);
+        let (min, max) = self.bounds();
         let asked = ask.asked.unwrap_or(i64::from(desired));
         let within = asked.clamp(i64::from(min), i64::from(max)) as u32;
         let held = self.cooldowns.holding(ask.policy, ask.direction);

@@ -115,7 +115,8 @@ pub struct Args {
     #[arg(long = "part", value_name = "NAME=METRIC", requires = "watch_metrics", help_heading = "Service")]
     parts: Vec<PartMetric>,
 
-    /// Length of the level of one user and of the best level; trials take twice as long
+    /// Length of the level of one user and of the best level; trials take twice as long. Up to three times that for
+    /// services with few requests a second
     #[arg(long, value_name = "SPAN", default_value = "15s", value_parser = span, help_heading = "Load")]
     length: Duration,
 
