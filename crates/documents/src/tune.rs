@@ -3,6 +3,8 @@
 mod patch;
 mod words;
 
+pub use patch::Patches;
+
 use serde::Serialize;
 
 /// The schema of the JSON.
@@ -41,6 +43,8 @@ pub struct Tune {
     /// The changes as calls of the AWS CLI; `None` without the files that the case was imported from, or if nothing is
     /// gained.
     pub patch: Option<Vec<PatchCall>>,
+    /// The changes as override files of Terraform; `None` likewise.
+    pub overrides: Option<Vec<PatchOverride>>,
     /// Settings that were evaluated.
     pub evaluated: usize,
     /// Keys that could change.
@@ -123,6 +127,17 @@ pub struct PatchCall {
     pub undo_command: String,
     /// What that reads.
     pub undo: serde_json::Value,
+}
+
+/// What an override file of Terraform has of a resource.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PatchOverride {
+    /// The module whose directory the file belongs to; empty for the root.
+    pub module: String,
+    /// The address of the resource.
+    pub address: String,
+    /// HCL.
+    pub text: String,
 }
 
 /// A share of today's cost, with its interval. Percent.

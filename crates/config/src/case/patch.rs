@@ -134,7 +134,7 @@ fn same(one: &Rule, other: &Rule) -> bool {
             SimpleScaling { alarms: one.alarms.clone(), ..other.clone() } == *one
         }
         (Rule::TargetTracking(one), Rule::TargetTracking(other)) => {
-            TargetTracking { metric: one.metric, ..other.clone() } == *one
+            TargetTracking { metric: one.metric, ..*other } == *one
         }
         (one, other) => one == other,
     }
@@ -144,6 +144,7 @@ fn same(one: &Rule, other: &Rule) -> bool {
 mod tests {
     use super::*;
     use crate::case::{Given, parse, write};
+    use import::aws::terraform::patch::{Override, overrides};
     use serde_json::Value;
     use std::path::Path;
 
@@ -165,10 +166,13 @@ mod tests {
 
     /// The case of the files, with what users fill in.
     fn case(files: &[(String, String)]) -> Case {
-        let draft = write::aws(&import::aws::read(named(files)).unwrap(), NOON).text;
+        filled(&write::aws(&import::aws::read(named(files)).unwrap(), NOON).text)
+    }
+
+    fn filled(draft: &str) -> Case {
         let values =
             [("rate", "50/s"), ("cpu", "5ms"), ("wait", "20ms"), ("provision", "30s"), ("boot", "10s")];
-        let filled = values.iter().fold(draft, |text, (key, value)| {
+        let filled = values.iter().fold(draft.to_owned(), |text, (key, value)| {
             text.replace(&format!(" {key}: TODO"), &format!(" {key}: {value}"))
         });
         let text = format!("measured: 5m\n{}", filled.replace(": TODO", ": 1"));
@@ -312,6 +316,49 @@ mod tests {
         let errors = patch::calls(alarms, &patch.changes).unwrap_err();
         assert!(errors[0].to_string().starts_with("no file has arn:aws:"), "{errors:?}");
         let errors = patch::calls([("targets.json", "{")], &patch.changes).unwrap_err();
-        assert!(errors[0].to_string().starts_with("targets.json is no JSON: "), "{errors:?}");
+        assert!(errors[0].to_string().starts_with("targets.json is not JSON: "), "{errors:?}");
+    }
+
+    /// Overrides of every change of one key are written, and those of a few are as they were last read.
+    #[test]
+    fn changes_of_resources_of_terraform_are_override_files() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/terraform");
+        let mut said = String::new();
+        for name in ["state.json", "plan.json"] {
+            let text = std::fs::read_to_string(folder.join(name)).unwrap();
+            let case =
+                filled(&write::terraform(&import::aws::terraform::read(name, &text).unwrap(), NOON).text);
+            let today = policies(case.stages[0].system.services.iter());
+            let (dimensions, mut tried) = (case.dimensions(0, &[]), 0);
+            for dimension in dimensions.iter().filter(|one| one.when.is_none_or(|(_, place)| place == 0)) {
+                for (place, choice) in dimension.choices.iter().enumerate() {
+                    let Ok(wanted) = case.varied(0, &choice.edits) else { continue };
+                    let patch = case.patch(0, &choice.edits).unwrap();
+                    let found = overrides(name, &text, &patch.changes);
+                    let changed = policies(wanted.services.iter()) != today;
+                    let found = match found {
+                        Ok(found) => found,
+                        // Two steps need new alarms.
+                        Err(errors) => {
+                            assert!(dimension.key.ends_with("policies") && place == 2, "{errors:?}");
+                            continue;
+                        }
+                    };
+                    assert!(!changed || !found.is_empty() || !patch.elsewhere.is_empty(), "{choice:?}");
+                    tried += 1;
+                    if place == (dimension.today + 1) % dimension.choices.len() {
+                        let of = |one: &Override| {
+                            format!(
+                                "-- {} {:?} in {:?}\n{}",
+                                dimension.key, choice.text, one.module, one.text
+                            )
+                        };
+                        said.extend(found.iter().map(of));
+                    }
+                }
+            }
+            assert!(tried > 20, "{tried}");
+        }
+        insta::assert_snapshot!(said);
     }
 }

@@ -1,17 +1,26 @@
 //! The changes as files: an input for each call, a script that makes the calls, and one that undoes them.
 
-use super::{PatchCall, Tune};
+use super::{PatchCall, PatchOverride, Tune};
 use import::aws::patch::{Call, Change, PatchError, calls};
+use import::aws::terraform::patch::{Override, overrides};
 use std::fmt::Write;
 
-impl PatchCall {
-    /// The calls for changes of objects. The inputs are the names and the texts of the files that the case was imported
+/// The changes in the formats of their objects.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Patches {
+    /// Calls of the AWS CLI.
+    pub calls: Vec<PatchCall>,
+    /// Override files of Terraform.
+    pub overrides: Vec<PatchOverride>,
+}
+
+impl Patches {
+    /// The patches for changes of objects. The inputs are the names and the texts of the files that the case was imported
     /// from.
     ///
     /// # Errors
-    /// All changes without a call.
-    pub fn of(inputs: &[(String, String)], changes: &[Change]) -> Result<Vec<PatchCall>, Vec<PatchError>> {
-        let files = inputs.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    /// All changes without a patch.
+    pub fn of(inputs: &[(String, String)], changes: &[Change]) -> Result<Patches, Vec<PatchError>> {
         let of_call = |Call { command, name, input, undo_command, undo }: Call| PatchCall {
             command: command.join(" "),
             name,
@@ -19,16 +28,35 @@ impl PatchCall {
             undo_command: undo_command.join(" "),
             undo,
         };
-        calls(files, changes).map(|found| found.into_iter().map(of_call).collect())
+        let of_override = |Override { module, address, text }| PatchOverride { module, address, text };
+        let is_address = |change: &&Change| matches!(change.origin, import::Origin::Address(_));
+        let of_terraform: Vec<Change> = changes.iter().filter(is_address).cloned().collect();
+        let files = inputs.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let calls = calls(files, changes)?.into_iter().map(of_call).collect();
+        let mut found = Vec::new();
+        if !of_terraform.is_empty() {
+            // A case has one state or plan.
+            let (name, text) = inputs.first().map_or(("", ""), |(name, text)| (name, text));
+            found = overrides(name, text, &of_terraform)?;
+        }
+        Ok(Patches { calls, overrides: found.into_iter().map(of_override).collect() })
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.overrides.is_empty()
     }
 }
 
 impl Tune {
-    /// The files of the patch: names and texts; `None` without a patch. The scripts find the inputs beside themselves and
+    /// The files of the patch: names and texts; `None` without a patch. Overrides are a file for each module. The scripts find the inputs beside themselves and
     /// end at the first call that fails. Undoing begins with the last call.
     pub fn patch_files(&self) -> Option<Vec<(String, String)>> {
-        let calls = self.patch.as_ref()?;
-        let mut files = Vec::new();
+        let mut files = self.override_files();
+        let calls = match self.patch.as_deref() {
+            None | Some([]) => return (!files.is_empty()).then_some(files),
+            Some(calls) => calls,
+        };
         let (mut apply, mut undo) = (SCRIPT.to_owned(), String::new());
         for (number, call) in (1..).zip(calls) {
             let stem = format!("{number:02}-{}", call.name.replace(|c: char| !is_plain(c), "-"));
@@ -42,6 +70,23 @@ impl Tune {
         files.push(("apply.sh".to_owned(), apply));
         files.push(("undo.sh".to_owned(), format!("{SCRIPT}{undo}")));
         Some(files)
+    }
+}
+
+impl Tune {
+    /// A file for each module, named by it.
+    fn override_files(&self) -> Vec<(String, String)> {
+        let mut files: Vec<(String, String)> = Vec::new();
+        for PatchOverride { module, text, .. } in self.overrides.iter().flatten() {
+            let stem = module.replace(|c: char| !is_plain(c), "-");
+            let dot = if stem.is_empty() { "" } else { "." };
+            let name = format!("{stem}{dot}headroom_override.tf");
+            match files.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, file)) => file.push_str(&format!("\n{text}")),
+                None => files.push((name, text.clone())),
+            }
+        }
+        files
     }
 }
 

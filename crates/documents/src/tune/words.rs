@@ -59,6 +59,10 @@ impl Tune {
                 text += &format!("  aws {command}: {name}\n");
             }
         }
+        if let Some(overrides) = &self.overrides {
+            text += "\nAs override files of Terraform\n";
+            text += &overrides.iter().map(|found| found.text.as_str()).collect::<Vec<_>>().join("\n");
+        }
         if let Some(stage) = &self.stage_yaml {
             text += &format!("\nAs a stage of the case file\n{stage}");
         }

@@ -74,11 +74,12 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Write the changes as inputs of AWS CLI calls to this directory, with scripts that apply and undo them
+    /// Write the changes to this directory: inputs of AWS CLI calls with scripts that apply and undo them, or override files
+    /// of Terraform
     #[arg(long, value_name = "DIRECTORY", requires = "input", help_heading = "Output")]
     patch: Option<PathBuf>,
 
-    /// File that the case was imported from by `headroom import aws`; may be repeated
+    /// File that the case was imported from by `headroom import aws` or `terraform`; may be repeated
     #[arg(long, value_name = "FILE", requires = "patch", help_heading = "Output")]
     input: Vec<PathBuf>,
 

@@ -89,8 +89,8 @@ pub enum PatchError {
     /// No file has the object.
     #[error("no file has {0}: give the files that the case was imported from")]
     Absent(String),
-    /// A file is no JSON.
-    #[error("{file} is no JSON: {problem}")]
+    /// A file is not JSON.
+    #[error("{file} is not JSON: {problem}")]
     Broken {
         /// Its name.
         file: String,
@@ -105,7 +105,8 @@ pub enum PatchError {
     Kind(String),
 }
 
-/// The calls for some changes, in their order. The files are names and texts of what the AWS CLI printed.
+/// The calls for some changes, in their order; changes of resources of Terraform have none (see
+/// [`overrides`](super::terraform::patch::overrides)). The files are names and texts of what the AWS CLI printed.
 ///
 /// # Errors
 /// All changes without a call.
@@ -127,7 +128,7 @@ pub fn calls<'a>(
         }
     }
     let mut calls = Vec::new();
-    for Change { origin, edit } in changes {
+    for Change { origin, edit } in changes.iter().filter(|change| matches!(change.origin, Origin::Arn(_))) {
         let arn = origin.to_string();
         let Some(object) = objects.iter().find_map(|document| find(document, &arn)) else {
             errors.push(PatchError::Absent(arn));
@@ -156,7 +157,7 @@ fn find<'a>(value: &'a Value, arn: &str) -> Option<&'a Map<String, Value>> {
     }
 }
 
-fn call(object: &Map<String, Value>, edit: &Edit) -> Option<Call> {
+pub(super) fn call(object: &Map<String, Value>, edit: &Edit) -> Option<Call> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
     let of_group = object.contains_key("AutoScalingGroupName");
     let policies = if of_group { "autoscaling" } else { "application-autoscaling" };

@@ -13,6 +13,7 @@
 //! Format: <https://developer.hashicorp.com/terraform/internals/json-format>, version 1. Attributes: the documentation of
 //! the AWS provider.
 
+pub mod patch;
 mod refer;
 mod rename;
 mod shape;

@@ -7,7 +7,7 @@ use super::{Asked, chosen, edits};
 use config::case::{Also, Dimension};
 use control::search::Condition;
 use control::search::tune::Candidate;
-use documents::tune::{Change, PatchCall, Point, Role, Saving, Scenario, Setting, Tune};
+use documents::tune::{Change, Patches, Point, Role, Saving, Scenario, Setting, Tune};
 use stats::student_t;
 
 pub(super) fn result(
@@ -43,7 +43,8 @@ pub(super) fn result(
     let goal = stage.system.services.iter().find_map(|service| service.scaling.goal);
     let goal =
         goal.map(|goal| Condition::ResponseTime { quantile: goal.quantile, below: goal.below }.to_string());
-    let patch = if gains { patch(evaluator, &best, &asked.inputs, &mut notes) } else { None };
+    let patches = if gains { patches(evaluator, &best, &asked.inputs, &mut notes) } else { None };
+    let Patches { calls, overrides } = patches.unwrap_or_default();
     let (stage_yaml, case_file) = if gains { written(evaluator, &best, &mut notes) } else { (None, None) };
     Tune {
         version: asked.version,
@@ -59,7 +60,8 @@ pub(super) fn result(
         scenarios: scenarios(evaluator, &today, &best),
         stage_yaml,
         case_file,
-        patch,
+        patch: (!calls.is_empty()).then_some(calls),
+        overrides: (!overrides.is_empty()).then_some(overrides),
         evaluated,
         keys: evaluator.dimensions.iter().filter(|dimension| dimension.choices.len() > 1).count(),
         notes,
@@ -82,13 +84,13 @@ fn written(
     (Some(case.stage_text(stage, &name, ABOUT, &edits)), file.ok())
 }
 
-/// The changes as calls of the AWS CLI.
-fn patch(
+/// The changes in the formats of the objects that have them.
+fn patches(
     evaluator: &Evaluator<'_>,
     best: &Candidate,
     inputs: &[(String, String)],
     notes: &mut Vec<String>,
-) -> Option<Vec<PatchCall>> {
+) -> Option<Patches> {
     if inputs.is_empty() {
         return None;
     }
@@ -104,12 +106,12 @@ fn patch(
         let keys = patch.elsewhere.join(", ");
         notes.push(format!("not in the patch, because the case does not say which object has them: {keys}"));
     }
-    match PatchCall::of(inputs, &patch.changes) {
-        Ok(calls) if calls.is_empty() => {
+    match Patches::of(inputs, &patch.changes) {
+        Ok(found) if found.is_empty() => {
             notes.push("no patch: no setting that changes has an `origin` in the case file".to_owned());
             None
         }
-        Ok(calls) => Some(calls),
+        Ok(found) => Some(found),
         Err(errors) => {
             notes.extend(errors.iter().map(|error| format!("no patch: {error}")));
             None

@@ -7,7 +7,7 @@
 //! each distance ahead on its own. The bands come from the forecasts' own errors and are widened and narrowed until they
 //! hold as often as they should (adaptive conformal inference: Gibbs and Candès, 2021). No model of the errors is assumed.
 //!
-//! A gap teaches nothing. An outlier moves a model by a bounded amount. A holiday is both an outlier and, in the weights,
+//! A gap gives no information. An outlier moves a model by a bounded amount. A holiday is both an outlier and, in the weights,
 //! a reason to follow what happens now in place of last week.
 
 use super::smoothing::{Scale, Smoothing, Speed};

@@ -45,6 +45,11 @@ pub(in super::super) fn shown(resource: &Resource, field: &str) -> String {
     if let Some((_, attribute)) = resource.renamed.iter().find(|(api, _)| *api == field) {
         return (*attribute).to_owned();
     }
+    words(field)
+}
+
+/// The words of a field of the API, as attributes are written: `metric_interval_lower_bound`.
+pub(super) fn words(field: &str) -> String {
     let mut words = String::new();
     for (place, letter) in field.char_indices() {
         if letter.is_ascii_uppercase() && place > 0 {
