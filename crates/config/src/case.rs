@@ -40,7 +40,7 @@ pub mod write;
 pub use calibration::Calibration;
 pub use grid::{Grid, NotVary, Vary};
 pub use origins::Sourced;
-pub use patch::Patch;
+pub use patch::{Manifest, Manifests, Patch};
 pub use real::{Real, RealError, Wanted};
 pub use schema::{schema, schema_text};
 pub use space::{Also, Choice, Dimension};

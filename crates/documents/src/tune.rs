@@ -45,6 +45,8 @@ pub struct Tune {
     pub patch: Option<Vec<PatchCall>>,
     /// The changes as override files of Terraform; `None` likewise.
     pub overrides: Option<Vec<PatchOverride>>,
+    /// The changes as manifests of Kubernetes; `None` likewise.
+    pub manifests: Option<Vec<PatchManifest>>,
     /// Settings that were evaluated.
     pub evaluated: usize,
     /// Keys that could change.
@@ -138,6 +140,17 @@ pub struct PatchOverride {
     pub address: String,
     /// HCL.
     pub text: String,
+}
+
+/// An object of Kubernetes with the changes, and as it is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PatchManifest {
+    /// Its kind and name.
+    pub name: String,
+    /// YAML with the changes, for `kubectl apply`.
+    pub text: String,
+    /// YAML as it is, which undoes them.
+    pub undo: String,
 }
 
 /// A share of today's cost, with its interval. Percent.

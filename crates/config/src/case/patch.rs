@@ -1,5 +1,9 @@
 //! The changes of a stage as changes of the objects of AWS that its settings came from.
 
+mod manifests;
+
+pub use manifests::{Manifest, Manifests};
+
 use super::Case;
 use super::vary::{Edit, key_of, value_of};
 use control::alarm::AlarmSettings;

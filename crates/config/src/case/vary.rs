@@ -193,7 +193,7 @@ fn edited(tree: &Node, edits: &[Edit]) -> Node {
     tree
 }
 
-fn set(node: &mut Node, path: &[String], value: Option<Node>) {
+pub(super) fn set(node: &mut Node, path: &[String], value: Option<Node>) {
     let Some((first, rest)) = path.split_first() else { return };
     if let Some(place) = index(first) {
         let Kind::List(items) = &mut node.kind else { return };

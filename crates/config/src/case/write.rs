@@ -86,7 +86,7 @@ const TO_FILL_IN: &str = "TODO";
 const MARK: &str = ": TODO";
 
 /// A name that a case file can have, unlike the others: letters, digits, `-` and `_`, a letter first.
-fn key_for(name: &str, taken: &mut Vec<String>) -> String {
+pub(super) fn key_for(name: &str, taken: &mut Vec<String>) -> String {
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
     let begins = plain.starts_with(|c: char| c.is_ascii_alphabetic());

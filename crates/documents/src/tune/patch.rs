@@ -1,6 +1,6 @@
 //! The changes as files: an input for each call, a script that makes the calls, and one that undoes them.
 
-use super::{PatchCall, PatchOverride, Tune};
+use super::{PatchCall, PatchManifest, PatchOverride, Tune};
 use import::aws::patch::{Call, Change, PatchError, calls};
 use import::aws::terraform::patch::{Override, overrides};
 use std::fmt::Write;
@@ -12,6 +12,8 @@ pub struct Patches {
     pub calls: Vec<PatchCall>,
     /// Override files of Terraform.
     pub overrides: Vec<PatchOverride>,
+    /// Manifests of Kubernetes.
+    pub manifests: Vec<PatchManifest>,
 }
 
 impl Patches {
@@ -39,20 +41,27 @@ impl Patches {
             let (name, text) = inputs.first().map_or(("", ""), |(name, text)| (name, text));
             found = overrides(name, text, &of_terraform)?;
         }
-        Ok(Patches { calls, overrides: found.into_iter().map(of_override).collect() })
+        let overrides = found.into_iter().map(of_override).collect();
+        Ok(Patches { calls, overrides, manifests: Vec::new() })
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.overrides.is_empty()
+        self.calls.is_empty() && self.overrides.is_empty() && self.manifests.is_empty()
     }
 }
 
 impl Tune {
-    /// The files of the patch: names and texts; `None` without a patch. Overrides are a file for each module. The scripts find the inputs beside themselves and
+    /// The files of the patch: names and texts; `None` without a patch. Overrides are a file for each module, manifests
+    /// two for each object. The scripts find the inputs beside themselves and
     /// end at the first call that fails. Undoing begins with the last call.
     pub fn patch_files(&self) -> Option<Vec<(String, String)>> {
         let mut files = self.override_files();
+        for PatchManifest { name, text, undo } in self.manifests.iter().flatten() {
+            let stem = name.replace(|c: char| !is_plain(c), "-");
+            files.push((format!("{stem}.yaml"), text.clone()));
+            files.push((format!("{stem}.undo.yaml"), undo.clone()));
+        }
         let calls = match self.patch.as_deref() {
             None | Some([]) => return (!files.is_empty()).then_some(files),
             Some(calls) => calls,

@@ -63,6 +63,10 @@ impl Tune {
             text += "\nAs override files of Terraform\n";
             text += &overrides.iter().map(|found| found.text.as_str()).collect::<Vec<_>>().join("\n");
         }
+        if let Some(manifests) = &self.manifests {
+            text += "\nAs manifests, for kubectl apply\n";
+            text += &manifests.iter().map(|found| found.text.as_str()).collect::<Vec<_>>().join("---\n");
+        }
         if let Some(stage) = &self.stage_yaml {
             text += &format!("\nAs a stage of the case file\n{stage}");
         }

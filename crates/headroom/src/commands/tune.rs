@@ -74,12 +74,12 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Write the changes to this directory: inputs of AWS CLI calls with scripts that apply and undo them, or override files
-    /// of Terraform
+    /// Write the changes to this directory: inputs of AWS CLI calls with scripts that apply and undo them, override files of
+    /// Terraform, or manifests of Kubernetes
     #[arg(long, value_name = "DIRECTORY", requires = "input", help_heading = "Output")]
     patch: Option<PathBuf>,
 
-    /// File that the case was imported from by `headroom import aws` or `terraform`; may be repeated
+    /// File that the case was imported from by `headroom import aws`, `terraform` or `kubernetes`; may be repeated
     #[arg(long, value_name = "FILE", requires = "patch", help_heading = "Output")]
     input: Vec<PathBuf>,
 

@@ -4,10 +4,11 @@ use super::correct::{Judge, beyond};
 use super::evaluate::{Evaluator, LEVELS};
 use super::metrics::Metrics;
 use super::{Asked, chosen, edits};
-use config::case::{Also, Dimension};
+use config::case::{Also, Case, Dimension, Edit, Manifest};
 use control::search::Condition;
 use control::search::tune::Candidate;
-use documents::tune::{Change, Patches, Point, Role, Saving, Scenario, Setting, Tune};
+use documents::tune::{Change, PatchManifest, Patches, Point, Role, Saving, Scenario, Setting, Tune};
+use sim::settings::Policy;
 use stats::student_t;
 
 pub(super) fn result(
@@ -44,7 +45,7 @@ pub(super) fn result(
     let goal =
         goal.map(|goal| Condition::ResponseTime { quantile: goal.quantile, below: goal.below }.to_string());
     let patches = if gains { patches(evaluator, &best, &asked.inputs, &mut notes) } else { None };
-    let Patches { calls, overrides } = patches.unwrap_or_default();
+    let Patches { calls, overrides, manifests } = patches.unwrap_or_default();
     let (stage_yaml, case_file) = if gains { written(evaluator, &best, &mut notes) } else { (None, None) };
     Tune {
         version: asked.version,
@@ -62,6 +63,7 @@ pub(super) fn result(
         case_file,
         patch: (!calls.is_empty()).then_some(calls),
         overrides: (!overrides.is_empty()).then_some(overrides),
+        manifests: (!manifests.is_empty()).then_some(manifests),
         evaluated,
         keys: evaluator.dimensions.iter().filter(|dimension| dimension.choices.len() > 1).count(),
         notes,
@@ -95,6 +97,14 @@ fn patches(
         return None;
     }
     let edits = edits(evaluator.dimensions, best);
+    let of_kubernetes = evaluator.case.stages[evaluator.stage]
+        .system
+        .services
+        .iter()
+        .any(|service| matches!(service.scaling.policy, Policy::Hpa(_) | Policy::Keda(_)));
+    if of_kubernetes {
+        return manifests(&edits, inputs, notes);
+    }
     let patch = match evaluator.case.patch(evaluator.stage, &edits) {
         Ok(patch) => patch,
         Err(problems) => {
@@ -112,6 +122,24 @@ fn patches(
             None
         }
         Ok(found) => Some(found),
+        Err(errors) => {
+            notes.extend(errors.iter().map(|error| format!("no patch: {error}")));
+            None
+        }
+    }
+}
+
+/// The changes as manifests.
+fn manifests(edits: &[Edit], inputs: &[(String, String)], notes: &mut Vec<String>) -> Option<Patches> {
+    match Case::manifests(edits, inputs) {
+        Ok(found) => {
+            if !found.elsewhere.is_empty() {
+                let keys = found.elsewhere.join(", ");
+                notes.push(format!("not in the patch, because no object of the files has them: {keys}"));
+            }
+            let of = |Manifest { name, text, undo }| PatchManifest { name, text, undo };
+            Some(Patches { manifests: found.changed.into_iter().map(of).collect(), ..Patches::default() })
+        }
         Err(errors) => {
             notes.extend(errors.iter().map(|error| format!("no patch: {error}")));
             None
