@@ -3,7 +3,7 @@
 //! ## The backtest
 //! A rolling origin: at every hour of the history, the forecaster knows what was before and forecasts one, six and 24
 //! hours ahead. Beside it stands the seasonal naive forecast, the same hour of last week (of yesterday, with less than four
-//! weeks): who cannot do better needs no forecaster. The first week (the first day of less than two weeks) only teaches.
+//! weeks): who cannot do better needs no forecaster. The first week (the first day of less than two weeks) is not judged.
 
 use config::case::Case;
 use control::scaling::predictive::{Forecaster, LEAST_HISTORY, MOST_AHEAD};
@@ -105,7 +105,7 @@ pub enum Unfit {
     },
 }
 
-/// Forecasts, with the trials of the backtest in the order of their origins.
+/// Forecasts, with a trial for each origin from a day of history on, in their order.
 ///
 /// # Errors
 /// If the history is shorter than a day, or most of it is missing.
@@ -121,11 +121,11 @@ pub fn forecast(asked: &Asked) -> Result<(Forecast, Vec<Trial>), Unfit> {
     let taught = if loads.len() < 2 * WEEK { DAY } else { WEEK };
     let season = if loads.len() < 4 * WEEK { DAY } else { WEEK };
     let mut forecaster = Forecaster::new();
-    let mut trials = Vec::new();
+    let mut trials: Vec<Trial> = Vec::new();
     for (hour, load) in loads.iter().enumerate() {
         forecaster.observe(*load);
         let origin = hour + 1;
-        if origin < taught {
+        if origin < LEAST_HISTORY {
             continue;
         }
         for ahead in AHEAD {
@@ -153,6 +153,7 @@ pub fn forecast(asked: &Asked) -> Result<(Forecast, Vec<Trial>), Unfit> {
             high: expected.high / HOUR_SECONDS,
         })
     });
+    let judged: Vec<Trial> = trials.iter().copied().filter(|trial| trial.origin >= taught).collect();
     let document = Forecast {
         version: asked.version,
         source: asked.source.clone(),
@@ -160,7 +161,7 @@ pub fn forecast(asked: &Asked) -> Result<(Forecast, Vec<Trial>), Unfit> {
         missing_hours: missing,
         season_hours: season,
         points: points.collect(),
-        backtest: AHEAD.iter().filter_map(|ahead| backtest(&trials, *ahead)).collect(),
+        backtest: AHEAD.iter().filter_map(|ahead| backtest(&judged, *ahead)).collect(),
         notes: notes(loads.len()),
     };
     Ok((document, trials))
