@@ -131,29 +131,7 @@ pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<F
     let mut report = Report::default();
     let mut parts = Parts::default();
     for (name, text) in files {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut empty = true;
-        for (page, document) in serde_json::Deserializer::from_str(text).into_iter::<Value>().enumerate() {
-            empty = false;
-            match document {
-                Ok(Value::Array(pages)) => {
-                    for (index, page) in pages.iter().enumerate() {
-                        file(name, &format!("[{index}]"), page, &mut parts, &mut report);
-                    }
-                }
-                Ok(body) => {
-                    let path = if page > 0 { format!("(page {})", page + 1) } else { String::new() };
-                    file(name, &path, &body, &mut parts, &mut report);
-                }
-                Err(error) => {
-                    report.errors.push(AwsError::broken(name, &error));
-                    break;
-                }
-            }
-        }
-        if empty {
-            report.errors.push(AwsError::Empty { file: name.to_owned() });
-        }
+        pages(name, text, &mut report, |path, body, report| file(name, path, body, &mut parts, report));
     }
     let services = join::services(parts, &mut report);
     if services.is_empty() && report.errors.is_empty() {
@@ -164,6 +142,33 @@ pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<F
         Ok(Fleet { services, remarks: report.remarks })
     } else {
         Err(report.errors)
+    }
+}
+
+/// Reads each output of the AWS CLI in a text, one after the other or in a list, with its path in the text.
+fn pages(name: &str, text: &str, report: &mut Report, mut read: impl FnMut(&str, &Value, &mut Report)) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut empty = true;
+    for (page, document) in serde_json::Deserializer::from_str(text).into_iter::<Value>().enumerate() {
+        empty = false;
+        match document {
+            Ok(Value::Array(pages)) => {
+                for (index, page) in pages.iter().enumerate() {
+                    read(&format!("[{index}]"), page, report);
+                }
+            }
+            Ok(body) => {
+                let path = if page > 0 { format!("(page {})", page + 1) } else { String::new() };
+                read(&path, &body, report);
+            }
+            Err(error) => {
+                report.errors.push(AwsError::broken(name, &error));
+                break;
+            }
+        }
+    }
+    if empty {
+        report.errors.push(AwsError::Empty { file: name.to_owned() });
     }
 }
 

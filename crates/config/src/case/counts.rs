@@ -1,6 +1,6 @@
 //! Tables of counts over time, as `import` reads them.
 
-use import::{Gaps, Hourly, Traffic, TrafficError, TrafficOptions, TrafficReader, hourly};
+use import::{Gaps, Hourly, Notice, Traffic, TrafficOptions, TrafficReader, hourly};
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,20 +35,17 @@ pub(super) fn read_values(path: &Path, row: Option<Duration>) -> Result<Counts, 
 /// # Errors
 /// All problems, one per line.
 pub(super) fn read_hours(path: &Path) -> Result<Hourly, Vec<String>> {
-    let mut reader = TrafficReader::new(TrafficOptions::default());
-    reader.add_file(path);
-    let told = |errors: Vec<TrafficError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let (traffic, notices) = reader.finish().map_err(told)?;
-    hourly(&traffic, &notices).map_err(|error| told(vec![error]))
+    let (traffic, notices) = traffic(path, TrafficOptions::default())?;
+    hourly(&traffic, &notices).map_err(|error| vec![error.to_string()])
 }
 
 fn with(path: &Path, options: TrafficOptions) -> Result<Counts, Vec<String>> {
+    let (Traffic { start, bin, counts }, notices) = traffic(path, options)?;
+    Ok(Counts { counts, bin, start, notes: notices.iter().map(ToString::to_string).collect() })
+}
+
+fn traffic(path: &Path, options: TrafficOptions) -> Result<(Traffic, Vec<Notice>), Vec<String>> {
     let mut reader = TrafficReader::new(options);
     reader.add_file(path);
-    match reader.finish() {
-        Ok((Traffic { start, bin, counts }, notices)) => {
-            Ok(Counts { counts, bin, start, notes: notices.iter().map(ToString::to_string).collect() })
-        }
-        Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
-    }
+    reader.finish().map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }

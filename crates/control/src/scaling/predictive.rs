@@ -199,7 +199,7 @@ impl Predictive {
         Some(Needed { capacity, load, raised_max })
     }
 
-    /// Its load, and where it scales at all.
+    /// Its settings.
     pub fn settings(&self) -> &PredictiveScaling {
         &self.settings
     }

@@ -1,9 +1,10 @@
 //! `headroom forecast`: the load of the next hours from a traffic file or the traffic of a case.
 
+use super::import::instant;
 use super::simulate;
 use crate::exit::Exit;
 use crate::{output, output_file};
-use ::import::{TrafficOptions, TrafficReader, hourly, instant_of};
+use ::import::{TrafficOptions, TrafficReader, hourly};
 use config::case::Given;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -47,10 +48,6 @@ pub struct Args {
     /// Print the result as JSON; the schema is schemas/forecast.schema.json
     #[arg(long, help_heading = "Output")]
     json: bool,
-}
-
-fn instant(text: &str) -> Result<i64, String> {
-    instant_of(text).ok_or_else(|| "expected a time such as 2026-03-01T00:00:00Z".to_owned())
 }
 
 /// Runs the command.

@@ -5,6 +5,8 @@ mod kubernetes;
 mod terraform;
 mod traffic;
 
+pub(super) use traffic::instant;
+
 use crate::exit::Exit;
 use crate::next::quoted;
 use crate::output::{note, print};

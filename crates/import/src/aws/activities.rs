@@ -145,31 +145,10 @@ struct Parts {
 /// # Errors
 /// All problems of the file, or it has no activities.
 pub fn read(name: &str, text: &str) -> Result<Activities, Vec<AwsError>> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut report = Report::default();
     let mut parts = Parts::default();
-    let mut empty = true;
-    for (page, document) in serde_json::Deserializer::from_str(text).into_iter::<Value>().enumerate() {
-        empty = false;
-        match document {
-            Ok(Value::Array(pages)) => {
-                for (index, page) in pages.iter().enumerate() {
-                    output(name, &format!("[{index}]"), page, &mut parts, &mut report);
-                }
-            }
-            Ok(body) => {
-                let path = if page > 0 { format!("(page {})", page + 1) } else { String::new() };
-                output(name, &path, &body, &mut parts, &mut report);
-            }
-            Err(error) => {
-                report.errors.push(AwsError::broken(name, &error));
-                break;
-            }
-        }
-    }
-    if empty {
-        report.errors.push(AwsError::Empty { file: name.to_owned() });
-    } else if parts.groups.is_empty() && report.errors.is_empty() {
+    super::pages(name, text, &mut report, |path, body, report| output(name, path, body, &mut parts, report));
+    if parts.groups.is_empty() && report.errors.is_empty() {
         let others = parts.others.keys().cloned().collect();
         report.errors.push(AwsError::NoActivity { file: name.to_owned(), others });
     }

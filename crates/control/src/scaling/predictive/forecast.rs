@@ -10,7 +10,7 @@
 //! A gap gives no information. An outlier moves a model by a bounded amount. A holiday is both an outlier and, in the weights,
 //! a reason to follow what happens now in place of last week.
 
-use super::smoothing::{Scale, Smoothing, Speed};
+use super::smoothing::{Scale, Smoothing, Speed, damped};
 use alloc::vec::Vec;
 use libm::{fabs, floor};
 
@@ -151,7 +151,7 @@ impl Forecaster {
         }
         for index in 0..self.distances.len() {
             let ahead = self.distances[index].ahead;
-            let forecasts: Vec<f64> = self.models.iter().map(|model| self.of_model(model, ahead)).collect();
+            let forecasts = self.of_models(ahead);
             let distance = &mut self.distances[index];
             let combined = distance.combine(&forecasts).map(|load| distance.with_band(load));
             distance.wait(hour + ahead, &forecasts, combined);
@@ -165,20 +165,19 @@ impl Forecaster {
             return None;
         }
         let distance = self.distances.iter().find(|distance| distance.ahead >= ahead)?;
-        let forecasts: Vec<f64> = self.models.iter().map(|model| self.of_model(model, ahead)).collect();
+        let forecasts = self.of_models(ahead);
         Some(distance.with_band(distance.combine(&forecasts)?))
     }
 
-    /// The forecast of a model; NaN without one.
-    fn of_model(&self, model: &Model, ahead: usize) -> f64 {
-        let Some(newest) = self.hours.checked_sub(1) else { return f64::NAN };
-        let hour = newest + ahead;
-        let found = match model {
+    /// The forecast of each model; NaN without one.
+    fn of_models(&self, ahead: usize) -> Vec<f64> {
+        let (hour, damped) = ((self.hours + ahead).saturating_sub(1), damped(ahead));
+        let of = |model: &Model| match model {
             // Two days ahead, yesterday is not known yet: the day before is.
             Model::Same(period) => self.same(hour, period * ahead.div_ceil(*period)),
-            Model::Smooth(smoothing) => smoothing.expect(hour, ahead),
+            Model::Smooth(smoothing) => smoothing.expect(hour, damped),
         };
-        found.unwrap_or(f64::NAN)
+        self.models.iter().map(|model| of(model).unwrap_or(f64::NAN)).collect()
     }
 
     /// The load so many hours before this one, where it is among the recent ones.

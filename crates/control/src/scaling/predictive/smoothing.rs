@@ -89,13 +89,17 @@ impl Smoothing {
         *slot += season * (1.0 - level) * counted;
     }
 
-    /// The load expected in the hour of this index, `ahead` hours after the newest one.
-    pub(super) fn expect(&self, hour: usize, ahead: usize) -> Option<f64> {
+    /// The load expected in the hour of this index, which is as far ahead of the newest one as [`damped`] was told.
+    pub(super) fn expect(&self, hour: usize, damped: f64) -> Option<f64> {
         let state = self.state.as_ref()?;
-        let damped = DAMPING * (1.0 - libm::pow(DAMPING, ahead as f64)) / (1.0 - DAMPING);
         let value = state.level + state.trend * damped + state.season[hour % self.period];
         Some(self.scale.back(value))
     }
+}
+
+/// How many times the trend adds to the level until so many hours ahead.
+pub(super) fn damped(ahead: usize) -> f64 {
+    DAMPING * (1.0 - libm::pow(DAMPING, ahead as f64)) / (1.0 - DAMPING)
 }
 
 impl Scale {

@@ -91,7 +91,8 @@ fn format(text: &str) -> Result<Format, String> {
     if text == "auto" { Ok(Format(None)) } else { text.parse().map(|format| Format(Some(format))) }
 }
 
-fn instant(text: &str) -> Result<i64, String> {
+/// The value of a flag that is a time, in microseconds since 1970.
+pub fn instant(text: &str) -> Result<i64, String> {
     ::import::instant_of(text).ok_or_else(|| "expected a time such as 2026-03-01T00:00:00Z".to_owned())
 }
 
