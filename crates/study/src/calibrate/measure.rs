@@ -261,7 +261,7 @@ impl Procedure<'_> {
         self.measured.levels.sort_by_key(|level| level.users);
         let throughput = self.throughput_of(best);
         for share in SHARES.into_iter().filter(|_| throughput > 0.0) {
-            self.trial(share * throughput, enough(2 * length, share * throughput, 2.0 * ENOUGH))?;
+            self.trial(share * throughput, enough(2 * length, share * throughput, needed_at(share)))?;
         }
         self.trial_at_limit((2 * best).min(self.wanted.users_max), enough(length, throughput, ENOUGH))
     }
@@ -517,7 +517,13 @@ fn enough(length: Duration, rate: f64, requests: f64) -> Duration {
     length.mul_f64((needed / length.as_secs_f64()).clamp(1.0, 3.0))
 }
 
-/// Requests at the best throughput; a trial has twice as many. The p95 of so many is known within about 10 %.
+/// Requests of a trial at this share of the best throughput. The requests of a busy period are late together, so that it is
+/// the number of busy periods that tells how well a percentile is known: one of M/M/1 has `1 / (1 - share)` requests.
+fn needed_at(share: f64) -> f64 {
+    ENOUGH * (1.0 / (1.0 - share)).max(2.0)
+}
+
+/// Requests at the best throughput; a trial has at least twice as many. The p95 of so many is known within about 10 %.
 const ENOUGH: f64 = 1500.0;
 /// Spans between two readings of metrics: about a second at the usual length, as often as a Prometheus would read at most.
 const READ_EVERY: u32 = 6;
@@ -529,3 +535,22 @@ const FALLS: f64 = 0.8;
 const LEAST: Duration = Duration::from_secs(3);
 /// How long the service is watched without requests.
 const IDLE: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_at_a_higher_load_has_more_requests_and_at_most_three_times_the_length() {
+        let usual = Duration::from_secs(30);
+        let requests = |share: f64, best: f64| {
+            let rate = share * best;
+            (enough(usual, rate, needed_at(share)).as_secs_f64() * rate).round()
+        };
+        // Of a slow service, as many as are needed.
+        assert_eq!(SHARES.map(|share| requests(share, 110.0)), [2970.0, 3000.0, 5000.0]);
+        // A fast one sends more in the usual length; a very slow one fewer in the longest.
+        assert_eq!(requests(0.7, 1000.0), 21_000.0);
+        assert_eq!(requests(0.7, 10.0), 630.0);
+    }
+}
