@@ -25,8 +25,12 @@ fn main() {
         ),
         ("accounts, sixteen threads", accounts(1, 16, Algorithm::LeastOutstanding, 12), 5_000_000.0 / 320.0),
         ("83,000 a second over three services", three_services(), 60.0),
+        ("500 instances", many(500), 600.0),
         ("1,000 instances", many(1000), 300.0),
+        ("2,000 instances", many(2000), 300.0),
         ("5,000 instances", many(5000), 60.0),
+        ("5,000 instances, five minutes", many(5000), 300.0),
+        ("10,000 instances", many(10_000), 60.0),
     ];
     let wanted = std::env::args().nth(1).unwrap_or_default();
     for (name, system, seconds) in rows.into_iter().filter(|(name, ..)| name.contains(&wanted)) {
