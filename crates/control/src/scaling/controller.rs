@@ -12,6 +12,7 @@ mod knative;
 mod observation;
 mod query;
 mod settings;
+mod shell;
 
 pub use observation::{Fleet, Instance, Observation, Requests};
 pub use query::Recorded;
@@ -19,6 +20,7 @@ pub use settings::{
     AwsScaling, HpaScaling, KedaInput, KedaScaling, KnativeScaling, Metric, Outage, PodMetric, Policy,
     Published, Query, ScalingNames,
 };
+pub use shell::{Instances, Part, Shell, Span, is_due};
 
 use crate::assumption::Assumption;
 use alloc::boxed::Box;

@@ -3,7 +3,7 @@
 use super::MINUTE;
 use super::fleet::{Fleet, World};
 use super::instance::{Instance, Meter};
-use super::observed::{Observed, requests};
+use super::observed::{Metered, Observed};
 use crate::credits::Balance;
 use crate::outcome::{
     Decision, FLAP_WINDOW, Happening, Log, Quantiles, Row, Seen, ServiceOutcome, Totals, Whole, ZoneTotals,
@@ -11,7 +11,7 @@ use crate::outcome::{
 use crate::plant::{Plant, Window, add_reasons};
 use crate::settings::{Goal, Service, ServiceId};
 use control::assumption::Assumption;
-use control::scaling::controller::{Controller, Observation, Rhythm, common_step};
+use control::scaling::controller::{Controller, Shell, common_step, is_due};
 use std::time::Duration;
 use units::Timestamp;
 
@@ -19,13 +19,9 @@ use units::Timestamp;
 #[derive(Debug)]
 pub(crate) struct Governed<'a> {
     pub(crate) fleet: Fleet<'a>,
-    controller: Controller,
-    rhythm: Rhythm,
+    shell: Shell<Window>,
     /// The instances as the controller sees them.
     observed: Observed,
-    /// Since the controller's last reading, if it reads more often than each minute.
-    fine: Window,
-    minute: Window,
     rows: Vec<Row>,
     seen: Seen,
     whole: Whole,
@@ -53,12 +49,9 @@ impl<'a> Governed<'a> {
         let controller = Controller::new(&settings.scaling.policy, settings.instances);
         Governed {
             fleet: Fleet::new(id, settings, world),
-            rhythm: controller.rhythm(),
             seen: Seen::new(controller.watched()),
-            controller,
+            shell: Shell::new(controller),
             observed: Observed::default(),
-            fine: Window::default(),
-            minute: Window::default(),
             rows: Vec::new(),
             whole: Whole::default(),
             decisions: Log::default(),
@@ -72,38 +65,20 @@ impl<'a> Governed<'a> {
     /// The interval at which its meters must be read.
     pub(crate) fn step(&self) -> Duration {
         let burstable = self.fleet.settings.hosts.iter().any(|host| host.credits.is_some());
-        let step = common_step(self.rhythm.reads, self.rhythm.decides);
+        let step = self.shell.step();
         if burstable { common_step(step, CREDITS_STEP) } else { step }
     }
 
     pub(crate) fn assumptions(&self) -> Vec<Assumption> {
-        self.controller.assumptions()
+        self.shell.controller().assumptions()
     }
 
     /// Reads the meters after this much time has passed.
     pub(crate) fn read<P: Plant>(&mut self, window: &mut Window, passed: Duration, world: &mut World<P>) {
         self.fleet.read_all(world);
-        let share = |of: Duration| passed.as_secs_f64() / of.as_secs_f64();
-        if self.rhythm.reads < MINUTE {
-            self.fine.add(window, share(self.rhythm.reads));
-            if is_due(world.now, self.rhythm.reads) {
-                self.controller.read(&Observation {
-                    now: world.now,
-                    span: self.rhythm.reads,
-                    fleet: self.observed.fleet(&self.fleet, |instance| instance.fine),
-                    requests: Some(requests(&self.fine)),
-                });
-                self.fine.clear();
-                for instance in &mut self.fleet.instances {
-                    instance.fine = Meter::default();
-                }
-            }
-        }
-        if passed == MINUTE {
-            std::mem::swap(&mut self.minute, window);
-        } else {
-            self.minute.add(window, share(MINUTE));
-        }
+        self.shell.add(window, passed);
+        self.shell
+            .read_fine(world.now, &mut Metered { observed: &mut self.observed, fleet: &mut self.fleet });
     }
 
     /// The minute is over.
@@ -118,53 +93,30 @@ impl<'a> Governed<'a> {
             all.add(instance.meter);
         }
         if now > self.measured_from {
+            let minute = self.shell.minute();
             self.whole.cost += cost;
             self.whole.unfulfilled += unfulfilled;
             self.whole.used += all.used;
             self.whole.possible += all.possible;
-            self.whole.queued += self.minute.queued;
-            self.whole.ejections += self.minute.ejections;
-            add_reasons(&mut self.whole.shed, &self.minute.shed);
-            add_reasons(&mut self.whole.would_shed, &self.minute.would_shed);
-            self.whole.balancer.add(&self.minute.balancer);
-            self.whole.application.add(&self.minute.application);
+            self.whole.queued += minute.queued;
+            self.whole.ejections += minute.ejections;
+            add_reasons(&mut self.whole.shed, &minute.shed);
+            add_reasons(&mut self.whole.would_shed, &minute.would_shed);
+            self.whole.balancer.add(&minute.balancer);
+            self.whole.application.add(&minute.application);
             let row = self.row(now, cost, all);
             self.rows.push(row);
         }
-        self.controller.read(&Observation {
-            now,
-            span: MINUTE,
-            fleet: self.observed.fleet(&self.fleet, |instance| instance.meter),
-            requests: Some(requests(&self.minute)),
-        });
-        if self.rhythm.coarse > MINUTE && is_due(now, self.rhythm.coarse) {
-            self.controller.read(&Observation {
-                now,
-                span: self.rhythm.coarse,
-                fleet: self.observed.fleet(&self.fleet, |instance| instance.coarse),
-                requests: None,
-            });
-        }
-        for instance in &mut self.fleet.instances {
-            instance.meter = Meter::default();
-            if is_due(now, self.rhythm.coarse) {
-                instance.coarse = Meter::default();
-            }
-        }
-        self.minute.clear();
+        self.shell.read_minute(now, &mut Metered { observed: &mut self.observed, fleet: &mut self.fleet });
     }
 
     /// Runs the policy if a decision is due.
     pub(crate) fn decide<P: Plant>(&mut self, world: &mut World<P>) {
         let now = world.now;
-        if !is_due(now, self.rhythm.decides) {
-            return;
-        }
-        let fleet = self.observed.fleet(&self.fleet, |instance| instance.fine);
-        let before = fleet.desired;
-        let verdict = self.controller.decide(now, &fleet);
+        let mut metered = Metered { observed: &mut self.observed, fleet: &mut self.fleet };
+        let Some((before, verdict)) = self.shell.decide(now, &mut metered) else { return };
         if now > self.measured_from && is_due(now, MINUTE) {
-            self.seen.add(|values| self.controller.seen(values));
+            self.seen.add(|values| self.shell.controller().seen(values));
         }
         for decision in verdict.decisions {
             self.decisions.note(now, decision);
@@ -182,7 +134,7 @@ impl<'a> Governed<'a> {
     }
 
     fn row(&self, now: Timestamp, cost: f64, all: Meter) -> Row {
-        let minute = &self.minute;
+        let minute = self.shell.minute();
         let running = || self.fleet.instances.iter().filter(|instance| instance.is_running());
         let published = Published::of(running());
         let ended = minute.balancer.count();
@@ -190,7 +142,11 @@ impl<'a> Governed<'a> {
             at: now,
             counts: self.fleet.counts(),
             zones: self.fleet.by_zone(Instance::is_running),
-            max: self.controller.max().or_else(|| Some(self.fleet.settings.scaling.policy.bounds()?.1)),
+            max: self
+                .shell
+                .controller()
+                .max()
+                .or_else(|| Some(self.fleet.settings.scaling.policy.bounds()?.1)),
             cpu_average: published.average(),
             cpu_maximum: published.maximum(),
             busy_average: all.busy(),
@@ -233,8 +189,12 @@ impl<'a> Governed<'a> {
     pub(crate) fn finish(self) -> ServiceOutcome {
         let scaling = &self.fleet.settings.scaling;
         let totals = Totals::of(&self.rows, &self.whole, scaling.capacity);
-        let refused =
-            self.controller.refused().iter().map(|problem| format!("the policy was not run: {problem}"));
+        let refused = self
+            .shell
+            .controller()
+            .refused()
+            .iter()
+            .map(|problem| format!("the policy was not run: {problem}"));
         let remarks =
             refused.chain(crate::outcome::remarks(&self.rows, self.decisions.notes(), &totals)).collect();
         ServiceOutcome {
@@ -295,10 +255,6 @@ fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
     // In the minute model there may be one time fewer than requests, because both are rounded.
     let share = (wanted + minute.errors as f64) / minute.balancer.count().max(1) as f64;
     minute.balancer.quantile(share.min(1.0)).map(|time| time < goal.below.as_secs_f64())
-}
-
-fn is_due(now: Timestamp, each: Duration) -> bool {
-    now.as_nanos().is_multiple_of(each.as_nanos() as u64)
 }
 
 /// How often credits are accounted.
