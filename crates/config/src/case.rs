@@ -99,6 +99,8 @@ pub struct Stage {
     pub begins: Option<i64>,
     /// The source of the prices; none: there are no prices.
     pub prices: Option<String>,
+    /// The length of a day of its traffic: 24 hours, unless the file plays a day in another time.
+    pub day: Duration,
     /// Changes that were made to its traffic table.
     pub notes: Vec<String>,
     /// The settings that came from elsewhere, with the objects that have them there.
@@ -200,6 +202,7 @@ fn whole(
             clock: system.clock,
             begins: system.begins,
             prices: system.prices,
+            day: system.day,
             notes: system.notes,
             origins: origins::origins(&table),
         });
@@ -313,4 +316,4 @@ fn once_each(problems: Vec<Problem>) -> Vec<Problem> {
 
 /// The name of the only stage of a case without stages.
 const ONLY: &str = "now";
-const NOT_CHANGED: [&str; 6] = ["case", "about", "calibration", "tune", "stages", "published"];
+const NOT_CHANGED: [&str; 7] = ["case", "about", "rows", "calibration", "tune", "stages", "published"];

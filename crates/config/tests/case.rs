@@ -267,6 +267,78 @@ fn a_local_fleet_has_periods_of_a_second() {
     assert_eq!(pods.hpa.controller.sync_period, Duration::from_secs(1));
 }
 
+/// A fleet that scales within seconds, with a day of two minutes.
+const FINE: &str = "
+case: fine
+rows: 1s
+warm_up: 10s
+goal: p(95)<300ms
+traffic: { peak: 100/s, day: { '00:00': 20%, '12:00': 100% }, rises: straight, day_length: 2m }
+services:
+  web:
+    endpoints: { page: { cpu: 5ms } }
+    server: {}
+    hosts: { pod: { cores: 1 } }
+    scaling:
+      min: 1
+      max: 8
+      platform: local
+      repeat: each-period
+      alarms:
+        high: { metric: cpu, above: 60%, period: 2s }
+        low: { metric: cpu, below: 30%, period: 5s }
+      policies:
+        up: { alarms: [high], change: +1, cooldown: 2s }
+        down: { alarms: [low], change: -1, cooldown: 5s }
+        hold: { track: cpu, target: 50%, period: 1s, datapoints: 2, datapoints_in: 10, cooldown: 1s }
+";
+
+#[test]
+fn a_day_of_two_minutes_is_played_in_rows_of_a_second() {
+    let case = parse("fine.yaml", FINE, Path::new(""), Given::default()).unwrap();
+    let stage = &case.stages[0];
+    let second = Duration::from_secs(1);
+    assert_eq!((stage.system.row, stage.system.measured, stage.day), (second, 120 * second, 120 * second));
+    let Traffic::Open { rates, bin, .. } = &stage.system.traffic else { panic!("users") };
+    assert_eq!((rates.len(), *bin), (130, second));
+    // After the warm-up the day begins at its lowest point, and is at its peak after a minute.
+    let near =
+        |place: usize, rate: f64| assert!((rates[place] - rate).abs() < 1.0, "{place}: {}", rates[place]);
+    near(10, 20.0);
+    near(40, 60.0);
+    near(70, 100.0);
+    near(100, 60.0);
+    near(0, 33.0);
+}
+
+#[test]
+fn a_fine_fleet_has_one_resolution_and_acts_each_period() {
+    let case = parse("fine.yaml", FINE, Path::new(""), Given::default()).unwrap();
+    let Policy::Aws(aws) = &case.stages[0].system.services[0].scaling.policy else { panic!("no alarms") };
+    assert!(aws.metrics.iter().all(|published| published.resolution == Duration::from_secs(1)), "{aws:?}");
+    assert!(aws.scaler.all_alarms().iter().all(|alarm| alarm.repeat == control::alarm::Repeat::EachPeriod));
+    let periods: Vec<_> = aws.scaler.all_alarms().iter().map(|alarm| alarm.period.as_secs()).collect();
+    assert_eq!(periods, [2, 5, 1, 1]);
+    let counts: Vec<_> = aws.scaler.all_alarms().iter().map(|alarm| alarm.datapoints_to_alarm).collect();
+    assert_eq!(counts, [1, 1, 2, 10]);
+    assert_eq!(aws.scaler.problems(), []);
+}
+
+#[test]
+fn what_only_a_local_fleet_has_is_refused_elsewhere() {
+    for (from, to, message) in [
+        ("rows: 1s", "rows: 7s", "rows of 7.00 s"),
+        ("rows: 1s", "rows: 10s", "a day of 2.00 min has fewer than 24 rows of 10.0 s"),
+        ("warm_up: 10s", "warm_up: 10500ms", "a multiple of `rows`"),
+        ("platform: local", "platform: ecs", "`each-period` is not for ECS"),
+        ("platform: local", "platform: ecs", "`datapoints_in` of target tracking is not for ECS"),
+    ] {
+        let text = FINE.replace(from, to);
+        let problems = parse("fine.yaml", &text, Path::new(""), Given::default()).unwrap_err().plain();
+        assert!(problems.contains(message), "{problems}");
+    }
+}
+
 #[test]
 fn periods_that_are_not_of_the_platform_are_refused_with_its_own() {
     let refused = |platform: &str, period: &str| {

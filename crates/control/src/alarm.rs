@@ -12,7 +12,7 @@
 //!
 //! Actions are invoked when the state changes. Those of Auto Scaling are invoked again once a minute while the state
 //! lasts, so that step scaling continues until the alarm ends; [`Repeat`] is a setting so that a simulation can show
-//! its effect.
+//! its effect, and so that a local fleet can continue each period.
 //!
 //! Follows CloudWatch's user guide, *Using Amazon CloudWatch alarms*, and the API's `PutMetricAlarm`.
 
@@ -178,8 +178,9 @@ impl Alarm {
         let newest = self.newest(now, series);
         let old = self.state;
         let (new, basis) = self.judge(&newest);
+        let repeat = self.settings.repeat.interval(self.settings.period);
         let again = match self.invoked {
-            Some(last) => self.settings.repeat == Repeat::EachMinute && now.since(last) >= Repeat::INTERVAL,
+            Some(last) => repeat.is_some_and(|interval| now.since(last) >= interval),
             // The state was set by a caller.
             None => new == State::Alarm,
         };

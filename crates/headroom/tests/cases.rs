@@ -6,7 +6,7 @@ use std::process::Command;
 
 #[test]
 fn every_required_row_of_the_shipped_cases_is_met() {
-    for case in ["accounts", "five-million", "ngin", "search-cgi", "stresstest"] {
+    for case in ["accounts", "demo-fleet", "five-million", "ngin", "search-cgi", "stresstest"] {
         let output = Command::new(env!("CARGO_BIN_EXE_headroom"))
             .args(["simulate", "--case", case])
             .output()

@@ -32,7 +32,7 @@ mod timeline;
 mod trials;
 mod words;
 
-pub use fleet::{FleetMinute, Highest, fleet};
+pub use fleet::{FleetMinute, Highest, fleet, fleet_beside};
 pub use fold::fold;
 pub use heat_map::{Cell, HeatMap, heat_map};
 pub use html::{Chart, Notice, Report, Section, Share, html};

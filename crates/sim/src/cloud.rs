@@ -3,8 +3,10 @@
 //! ## A minute
 //! The plant runs until an event is due: an instance boots, serves or has drained, or the meters are read. They are
 //! read once a minute, or as often as the most frequent policy reads them (HPA every 15 s, Knative every 2 s,
-//! high-resolution metrics every 10 s, credits every 10 s). At the end of a minute a row is written; its metrics become
-//! visible after the publication delay; then the policies decide, and instances are launched or drained accordingly.
+//! high-resolution metrics every 10 s, credits every 10 s, a local fleet every second). At the end of a minute its metrics
+//! are published, and become visible after the publication delay; then the policies decide, and instances are launched
+//! or drained accordingly. Rows of the result are minutes too, unless the settings say another length: the autoscaler
+//! sees the same, whatever the length of a row.
 //!
 //! Written once for all plants: see [`crate::plant::Plant`].
 
@@ -24,6 +26,7 @@ mod tests_of_policies;
 #[cfg(test)]
 mod tests_of_zones;
 
+pub(crate) use crate::settings::MINUTE;
 pub use fleet::Counts;
 pub use limits::{Quota, Shortage};
 
@@ -38,9 +41,6 @@ use queue::Queue;
 use service::Governed;
 use std::time::Duration;
 use units::Timestamp;
-
-/// The length of a row.
-pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// A cloud with a plant.
 #[derive(Debug)]
@@ -70,10 +70,10 @@ impl<'a, P: Plant> Cloud<'a, P> {
             .iter()
             .enumerate()
             .map(|(place, service)| {
-                Governed::new(ServiceId(place as u16), service, measured_from, &mut world)
+                Governed::new(ServiceId(place as u16), service, (measured_from, system.row), &mut world)
             })
             .collect();
-        let step = services.iter().map(Governed::step).fold(MINUTE, common_step);
+        let step = services.iter().map(Governed::step).fold(system.row, common_step);
         let failures = stats::Rng::new(system.seed, "instances that fail");
         Cloud { system, world, services, failures, step, window: Window::default() }
     }
@@ -93,8 +93,11 @@ impl<'a, P: Plant> Cloud<'a, P> {
                 read_at += self.step;
                 let whole_minute = next.as_nanos().is_multiple_of(MINUTE.as_nanos() as u64);
                 self.read();
+                if next.as_nanos().is_multiple_of(self.system.row.as_nanos() as u64) {
+                    self.services.iter_mut().for_each(|service| service.close_row(&mut self.world));
+                }
                 if whole_minute {
-                    self.close_minute();
+                    self.services.iter_mut().for_each(|service| service.close_minute(next));
                     each_minute(next);
                 }
                 for service in &mut self.services {
@@ -118,12 +121,6 @@ impl<'a, P: Plant> Cloud<'a, P> {
         }
     }
 
-    fn close_minute(&mut self) {
-        for service in &mut self.services {
-            service.close_minute(&mut self.world);
-        }
-    }
-
     /// Capacity that was returned to the account goes to services with missing instances, in the order of the services.
     fn fill_gaps(&mut self) {
         while std::mem::take(&mut self.world.freed) {
@@ -143,6 +140,7 @@ impl<'a, P: Plant> Cloud<'a, P> {
         Outcome {
             services: self.services.into_iter().map(Governed::finish).collect(),
             measured: self.system.measured,
+            row: self.system.row,
             seed: self.system.seed,
             assumptions,
         }

@@ -1,4 +1,4 @@
-//! The results: a row for each minute, totals, decisions with their reasons, and assumptions.
+//! The results: a row for each minute (or for each span of another length), totals, decisions with their reasons, and assumptions.
 
 mod clock;
 mod happening;
@@ -19,7 +19,7 @@ pub use row::{Quantiles, Row};
 pub use scores::Scores;
 pub use seen::Seen;
 pub(crate) use totals::Whole;
-pub use totals::{Averaged, FLAP_WINDOW, Totals};
+pub use totals::{Averaged, FLAP_ROWS, Totals};
 pub use zones::ZoneTotals;
 
 use control::assumption::Assumption;
@@ -32,6 +32,8 @@ pub struct Outcome {
     pub services: Vec<ServiceOutcome>,
     /// Seconds of the measured span.
     pub measured: Duration,
+    /// The length of a row.
+    pub row: Duration,
     /// The seed that every draw came from.
     pub seed: u64,
     /// Assumptions about what vendors do not publish, each once.
@@ -45,7 +47,7 @@ pub struct ServiceOutcome {
     pub name: String,
     /// Running instances in each zone; empty without zones.
     pub zones: Vec<ZoneTotals>,
-    /// The minutes of the measured span, in order.
+    /// The rows of the measured span, in order: minutes, unless settings say another length.
     pub rows: Vec<Row>,
     /// The metrics that the autoscaler used, minute by minute.
     pub seen: Seen,

@@ -38,6 +38,9 @@ pub use zones::{ZoneFailure, Zones};
 
 use std::time::Duration;
 
+/// A row of the result, unless settings say another length.
+pub const MINUTE: Duration = Duration::from_secs(60);
+
 /// Everything that is simulated.
 #[derive(Debug, Clone)]
 pub struct System {
@@ -55,12 +58,14 @@ pub struct System {
     pub warm_up: Duration,
     /// The measured span.
     pub measured: Duration,
+    /// The length of a row of the result: whole seconds that divide a minute. The goal is judged row by row.
+    pub row: Duration,
     /// The seed of all random draws.
     pub seed: u64,
 }
 
 impl System {
-    /// Services with their traffic: no pools, quotas or warm-up, no measured span yet, seed 1.
+    /// Services with their traffic: no pools, quotas or warm-up, no measured span yet, rows of a minute, seed 1.
     pub fn new(traffic: Traffic, services: Vec<Service>) -> Self {
         System {
             services,
@@ -70,6 +75,7 @@ impl System {
             quotas: Quotas::default(),
             warm_up: Duration::ZERO,
             measured: Duration::ZERO,
+            row: MINUTE,
             seed: 1,
         }
     }

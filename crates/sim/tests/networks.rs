@@ -63,6 +63,7 @@ fn system(network: &Value, seed: u64) -> (System, f64) {
         quotas: Quotas::default(),
         warm_up: Duration::ZERO,
         measured: Duration::ZERO,
+        row: MINUTE,
         seed,
     };
     (system, rate)

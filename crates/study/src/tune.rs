@@ -53,7 +53,7 @@ pub struct Asked {
 /// Bounds of a run, in place of today's; none: as today.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Minutes outside the goal.
+    /// Minutes (rows, if they have another length) outside the goal.
     pub outside: Option<f64>,
     /// Share of requests without a good response.
     pub bad: Option<f64>,
@@ -113,7 +113,7 @@ pub struct Shell<'a> {
 pub fn tune(case: &Case, stage: usize, asked: &Asked, shell: &Shell<'_>) -> Result<Tune, NoTune> {
     let dimensions = case.dimensions(stage, &asked.also);
     refuse::early(case, stage, &dimensions)?;
-    let scenarios = scenario::scenarios(&case.stages[stage].system, asked.growth);
+    let scenarios = scenario::scenarios(&case.stages[stage], asked.growth);
     let mut evaluator = Evaluator::new(case, stage, &dimensions, scenarios, asked, shell);
     refuse::infeasible(&mut evaluator)?;
     let space = Space::new(dimensions.iter().map(plain).collect());

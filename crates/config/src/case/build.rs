@@ -27,7 +27,7 @@ use super::{Calibration, Given};
 use control::search::Condition;
 use fields::{At, Count, Names, Place, Report, Span, between, check_name};
 use sim::outcome::Clock;
-use sim::settings::{Goal, Pool, Quotas, System};
+use sim::settings::{Goal, MINUTE, Pool, Quotas, System};
 use std::path::Path;
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ pub(super) struct Builder<'a> {
     prices: Prices,
     goal: Option<Goal>,
     warm_up: Duration,
+    /// The length of a row of the result.
+    row: Duration,
     /// Whether the file says how long is measured.
     measured_said: bool,
     calendar: Calendar,
@@ -61,6 +63,8 @@ pub(super) struct Built {
     pub(super) begins: Option<i64>,
     pub(super) prices: Option<String>,
     pub(super) notes: Vec<String>,
+    /// The length of a day of the traffic.
+    pub(super) day: Duration,
     /// Its traffic, for variants of the stage.
     pub(super) found: traffic::Found,
 }
@@ -91,6 +95,7 @@ pub(super) fn build(
     let pools: Vec<String> =
         table.pools.iter().flat_map(Names::iter).map(|named| named.name.clone()).collect();
     let warm_up = longest(table.warm_up.as_ref(), Duration::ZERO, report);
+    let row = rows(table, report);
     let calendar = calendar(table, report)?;
     let keys = keys::Keys::of(table, report);
     let mut builder = Builder {
@@ -105,6 +110,7 @@ pub(super) fn build(
         services: service_names,
         pools,
         warm_up,
+        row,
         measured_said: table.measured.is_some(),
         calendar,
         measured: Duration::ZERO,
@@ -137,6 +143,7 @@ pub(super) fn build(
         quotas,
         warm_up: traffic.warm_up,
         measured: traffic.measured,
+        row: builder.row,
         seed: given.seed.unwrap_or_else(|| table.seed.as_ref().map_or(1, |at| at.value.0)),
     };
     // What was said with its place is not said again.
@@ -154,7 +161,8 @@ pub(super) fn build(
     }
     let clock = traffic.calendar.clock(traffic.warm_up, traffic.measured);
     let begins = traffic.calendar.is_dated().then(|| traffic.calendar.begins());
-    Some(Built { system, clock, begins, prices, notes: traffic.notes, found })
+    let day = traffic.day;
+    Some(Built { system, clock, begins, prices, notes: traffic.notes, day, found })
 }
 
 /// The calendar of the file, before the dates of a traffic file.
@@ -220,6 +228,20 @@ impl Builder<'_> {
     fn span(&mut self, at: Option<&At<Span>>, default: Duration) -> Duration {
         longest(at, default, self.report)
     }
+}
+
+/// The length of a row; the shortest where that of the file cannot be used.
+fn rows(table: &CaseTable, report: &mut Report) -> Duration {
+    let Some(At { value: Span(found), place }) = &table.rows else { return MINUTE };
+    let whole = found.subsec_nanos() == 0 && !found.is_zero();
+    if whole && MINUTE.as_secs().is_multiple_of(found.as_secs()) {
+        return *found;
+    }
+    let message = format!("rows of {}", units::show_duration(*found));
+    let help = "write whole seconds that divide a minute: 1s, 2s, 5s, 10s, 15s, 30s or 1m".to_owned();
+    report.wrong(place, message, "this length", help);
+    // So that nothing else is too short for it.
+    Duration::from_secs(1)
 }
 
 /// A span of at most a year.

@@ -39,12 +39,16 @@ tables! {
         quotas: Option<QuotasTable>,
         /// The prices of instances. Without them no cost is reported.
         prices: Option<At<PricesTable>>,
-        /// The goal of each minute, such as `p(95)<600ms`. Minutes that miss it are counted.
+        /// The goal of each row, such as `p(95)<600ms`. Rows (minutes, unless `rows` says another length) that miss it
+        /// are counted.
         goal: Option<At<GoalText>>,
         /// Time that is simulated before the measured time and not reported. Default: 0.
         warm_up: Option<At<Span>>,
-        /// The measured time. Default: 1d, or the length of the traffic file.
+        /// The measured time. Default: 1d (or `day_length`), or the length of the traffic file.
         measured: Option<At<Span>>,
+        /// The length of a row of the result, over which the goal is judged: whole seconds that divide a minute, such as
+        /// `1s` for a fleet that scales within seconds. `warm_up` and `measured` are whole rows. Default: 1m.
+        rows: Option<At<Span>>,
         /// When the measured time begins: a time of day, or a date with or without a time, such as `2026-03-02T08:00`
         /// or `2026-03-02T08:00+01:00`. Weekdays and dates in `week` and `schedule` need a date. Default: the beginning
         /// of a traffic file with times, or 00:00.
@@ -140,14 +144,18 @@ tables! {
         peak: Option<At<Frequency>>,
         /// Shares of the peak by time of day: `{ '02:30': 34%, '10:00': 85% }`. The shape is repeated every day.
         day: Option<At<Names<At<Share>>>>,
+        /// The time in which `day` is played: a day in 2 minutes, for a fleet that scales within seconds. Times of day in
+        /// `day` and `week` are then shares of this time after `begins`; all other times in the file stay what they are.
+        /// At least 24 rows. Default: 24h.
+        day_length: Option<At<Span>>,
         /// The shapes of weekdays that differ from `day`: `{ mon-fri: { '12:00': 100% }, sat-sun: { '15:00': 60% } }`.
         /// Without `day`, all seven days are needed. Needs a date in `begins`.
         week: Option<At<Names<At<Names<At<Share>>>>>>,
         /// Interpolation between these times: `smooth` (half a cosine) or `straight` (linear). Default: smooth.
         rises: Option<At<Text>>,
-        /// Noise on the rate, minute by minute.
+        /// Noise on the rate, row by row.
         noise: Option<NoiseTable>,
-        /// The arrivals within a minute: `poisson` (independent) or `even` (evenly spaced). Default: poisson.
+        /// The arrivals within a row: `poisson` (independent) or `even` (evenly spaced). Default: poisson.
         arrivals: Option<At<Text>>,
         /// A table of counts over time, relative to this file.
         file: Option<At<Text>>,
@@ -179,7 +187,7 @@ tables! {
     NoiseTable {
         /// Standard deviation of the logarithm, such as 0.06.
         sigma: At<Number>,
-        /// Correlation from minute to minute, from 0 up to 1. Default: 0.
+        /// Correlation from row to row, from 0 up to 1. Default: 0.
         phi: Option<At<Share>>,
     }
 

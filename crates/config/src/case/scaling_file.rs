@@ -30,8 +30,8 @@ tables! {
         /// The policies to which a cooldown applies: `target` (all of the service) or `policy` (the one that scaled).
         /// Default: target.
         cooldown_scope: Option<At<Text>>,
-        /// When an alarm invokes its policies: `each-minute` while it is in ALARM, or only `on-transition` to it.
-        /// Default: each-minute, like CloudWatch.
+        /// When an alarm invokes its policies: `each-minute` while it is in ALARM, or only `on-transition` to it; for
+        /// `platform: local` also `each-period` of the alarm while it is in ALARM. Default: each-minute, like CloudWatch.
         repeat: Option<At<Text>>,
         /// The platform, which selects the rules: `ecs`, `application` (other targets of Application Auto Scaling),
         /// `ec2` (Auto Scaling groups) or `local` (a fleet whose autoscaler reads its instances itself: periods from
@@ -198,6 +198,14 @@ tables! {
         track: Option<At<Text>>,
         /// Target of that metric: a share for `cpu`, requests per minute for `requests-per-target`.
         target: Option<At<Text>>,
+        /// Target tracking for `platform: local`: time that a datapoint of its alarms covers. Default: that of the preset.
+        period: Option<At<Span>>,
+        /// Target tracking for `platform: local`: number of datapoints above the target that scale out. Default: that of
+        /// the preset.
+        datapoints: Option<At<Count>>,
+        /// Target tracking for `platform: local`: number of datapoints below the target that scale in. Default: that of the
+        /// preset.
+        datapoints_in: Option<At<Count>>,
         /// Alarms that target tracking creates, as observed at a kind of service: `ecs`, `ecs-high-resolution`,
         /// `ecs-capacity-provider`, `application`, `dynamodb`, `ec2-asg`, `custom` or `response-time`. Default: by
         /// the platform.

@@ -10,6 +10,7 @@ mod scaling;
 
 use super::Case;
 use super::vary::{Edit, flow, index, key_of};
+use sim::settings::MINUTE;
 use std::str::FromStr;
 use std::time::Duration;
 use yaml::{Kind, Node};
@@ -75,7 +76,8 @@ impl Case {
     pub fn dimensions(&self, stage: usize, also: &[Also]) -> Vec<Dimension> {
         // A forecast begins after a day.
         let forecasts = self.stages.get(stage).is_some_and(|stage| stage.system.measured > DAY);
-        let mut finder = Finder { tree: self.tree(stage), when: None, forecasts, found: Vec::new() };
+        let row = self.stages.get(stage).map_or(MINUTE, |stage| stage.system.row);
+        let mut finder = Finder { tree: self.tree(stage), when: None, forecasts, row, found: Vec::new() };
         let services = ["services".to_owned()];
         for name in finder.keys(&services) {
             let service = [services[0].clone(), name];
@@ -98,6 +100,8 @@ struct Finder<'a> {
     when: Option<(usize, usize)>,
     /// Whether predictive scaling has an effect.
     forecasts: bool,
+    /// The length of a row of the result.
+    row: Duration,
     found: Vec<Dimension>,
 }
 

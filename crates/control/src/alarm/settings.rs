@@ -131,13 +131,22 @@ pub enum Repeat {
     /// When the state begins, and once a minute from then on: CloudWatch's behaviour for Auto Scaling.
     #[default]
     EachMinute,
+    /// When the state begins, and once each period of the alarm from then on, and each minute if its period is longer:
+    /// for an autoscaler that reads its instances more often than every minute.
+    EachPeriod,
     /// Only when the state begins: CloudWatch's behaviour for all other actions.
     OnTransition,
 }
 
 impl Repeat {
-    /// The time between two invocations.
-    pub const INTERVAL: Duration = MINUTE;
+    /// The time between two invocations by an alarm with this period; none: there is no second one.
+    pub fn interval(self, period: Duration) -> Option<Duration> {
+        match self {
+            Repeat::EachMinute => Some(MINUTE),
+            Repeat::EachPeriod => Some(period.min(MINUTE)),
+            Repeat::OnTransition => None,
+        }
+    }
 }
 
 impl AlarmSettings {

@@ -138,6 +138,33 @@ fn actions_are_repeated_once_a_minute_while_the_state_lasts() {
 }
 
 #[test]
+fn actions_are_repeated_each_period_where_settings_say_so() {
+    for (period, grid, expected) in [(1, Grid::Local, 300), (10, Grid::Local, 30), (120, Grid::CloudWatch, 4)]
+    {
+        let mut one = AlarmSettings { repeat: Repeat::EachPeriod, grid, ..settings(1, 1) };
+        one.period = Duration::from_secs(period);
+        let mut alarm = Alarm::new(one).unwrap();
+        let resolution = Duration::from_secs(period.min(60));
+        let mut cpu = Series::new(SeriesSettings {
+            resolution,
+            history: one.history(),
+            delay: Duration::ZERO,
+            detail: Detail::Summary,
+        })
+        .unwrap();
+        let mut invoked = 0;
+        for second in 1..=300 {
+            let now = Timestamp::from_secs(second);
+            if second % resolution.as_secs() == 0 {
+                cpu.record(now - resolution, 90.0);
+            }
+            invoked += u32::from(alarm.evaluate(now, &cpu).is_some_and(|found| found.invoked));
+        }
+        assert_eq!(invoked, expected, "{period} s");
+    }
+}
+
+#[test]
 fn nothing_is_invoked_where_nothing_changes() {
     let one = settings(1, 1);
     let (mut alarm, cpu) = (Alarm::new(one).unwrap(), series(&one, Duration::ZERO, Detail::Summary));

@@ -13,7 +13,7 @@
 
 use super::settings::Platform;
 use super::{PolicyProblem, Preset};
-use crate::alarm::{AlarmSettings, Comparison};
+use crate::alarm::{AlarmSettings, Comparison, Repeat};
 use crate::assumption::Assumption;
 use crate::metric::{MetricId, Statistic};
 use core::time::Duration;
@@ -35,6 +35,8 @@ pub struct TargetTracking {
     pub scale_out_cooldown: Option<Duration>,
     /// The cooldown after scaling in; none: the preset's. Application Auto Scaling only.
     pub scale_in_cooldown: Option<Duration>,
+    /// How often its alarms invoke it.
+    pub repeat: Repeat,
     /// `EstimatedInstanceWarmup`; none: the group's default. EC2 only.
     pub warm_up: Option<Duration>,
 }
@@ -75,6 +77,7 @@ impl TargetTracking {
             scale_in: ScaleIn::Enabled,
             scale_out_cooldown: None,
             scale_in_cooldown: None,
+            repeat: Repeat::EachMinute,
             warm_up: None,
         }
     }
@@ -85,6 +88,7 @@ impl TargetTracking {
         let of = |periods: super::Periods, comparison, threshold| AlarmSettings {
             evaluation_periods: periods.evaluation_periods,
             datapoints_to_alarm: periods.datapoints_to_alarm,
+            repeat: self.repeat,
             ..AlarmSettings::new(self.metric, self.statistic, periods.period, comparison, threshold)
         };
         let low_threshold = low_threshold.of(self.target);

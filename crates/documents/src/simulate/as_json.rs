@@ -77,6 +77,7 @@ struct StageRuns<'a> {
 struct Run<'a> {
     seed: u64,
     measured_s: f64,
+    row_s: f64,
     services: Vec<Service<'a>>,
 }
 
@@ -245,6 +246,7 @@ impl<'a> StageRuns<'a> {
         let run = |outcome: &'a Outcome| Run {
             seed: outcome.seed,
             measured_s: outcome.measured.as_secs_f64(),
+            row_s: outcome.row.as_secs_f64(),
             services: outcome.services.iter().map(|service| Service::of(stage, service, decisions)).collect(),
         };
         StageRuns {

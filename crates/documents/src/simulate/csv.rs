@@ -1,4 +1,4 @@
-//! Minute by minute as CSV, for spreadsheets and notebooks. A cell without a value is empty.
+//! Minute by minute (or by rows of another length) as CSV, for spreadsheets and notebooks. A cell without a value is empty.
 
 use super::Simulation;
 use report::csv::field;
@@ -6,7 +6,7 @@ use sim::outcome::{Quantiles, Row};
 use std::io::{self, Write};
 
 impl Simulation {
-    /// Writes a line a minute for each stage, seed and service.
+    /// Writes a line a row for each stage, seed and service. The column `minute` is the number of the row.
     ///
     /// # Errors
     /// Those of `out`.

@@ -31,6 +31,7 @@ pub use versus::Versus;
 
 use control::assumption::Assumption;
 use sim::outcome::{Clock, Row};
+use sim::settings::MINUTE;
 use sim::{Fidelity, Outcome};
 use std::time::Duration;
 use units::Timestamp;
@@ -141,11 +142,18 @@ impl Stage {
         self.clock.when(Timestamp::from_nanos(nanos))
     }
 
-    /// The beginning of a minute as `06:42`, with the date if it is known: `2026-03-02 06:42`.
+    /// The beginning of a row as `06:42`, with seconds if rows are shorter than a minute, and with the date if it is known:
+    /// `2026-03-02 06:42`.
     fn time_of(&self, row: &Row) -> String {
-        let minutes = row.time_of_day(&self.clock).as_secs() / 60;
-        let date = self.clock.date(row.at - Duration::from_secs(60));
+        let seconds = row.time_of_day(&self.clock).as_secs();
+        let date = self.clock.date(row.at - row.span);
         let date = date.map_or(String::new(), |date| format!("{date} "));
-        format!("{date}{:02}:{:02}", minutes / 60, minutes % 60)
+        let second = if row.span < MINUTE { format!(":{:02}", seconds % 60) } else { String::new() };
+        format!("{date}{:02}:{:02}{second}", seconds / 3600, seconds / 60 % 60)
+    }
+
+    /// The length of the rows of its outcomes.
+    fn row(&self) -> Duration {
+        self.outcomes.first().map_or(MINUTE, |outcome| outcome.row)
     }
 }

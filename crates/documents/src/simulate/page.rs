@@ -72,7 +72,7 @@ fn charts(stages: &[Stage], real: Option<&RealScaling>) -> Vec<Section> {
         Section::Chart(Chart {
             title,
             caption: format!("{CAPTION}{of}"),
-            drawing: fleet(minutes, stage.clock.begins(), highest),
+            drawing: fleet(minutes, stage.row(), stage.clock.begins(), highest),
         })
     };
     charts.iter().map(chart).collect()

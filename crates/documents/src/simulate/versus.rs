@@ -74,7 +74,7 @@ const QUANTITIES: [(&str, Unit, Of); 10] = [
     ("p99", Unit::Time, |row| Some(row.balancer?.p99)),
     ("app p95", Unit::Time, |row| Some(row.application?.p95)),
     ("queued", Unit::Time, |row| row.queued),
-    ("cost an hour", Unit::Money, |row| Some(row.cost * 60.0)),
+    ("cost an hour", Unit::Money, |row| Some(row.cost_per_hour())),
     ("bad requests", Unit::Share, |row| (row.arrived > 0).then(|| row.bad() as f64 / row.arrived as f64)),
 ];
 

@@ -7,6 +7,7 @@ use report::Align::{Left, Right};
 use report::{Table, Terminal, Tone, grouped, text};
 use sim::Fidelity;
 use sim::outcome::ServiceOutcome;
+use sim::settings::MINUTE;
 use std::time::Duration;
 use units::{Unit, show_duration};
 
@@ -88,6 +89,7 @@ fn size_row(name: &str, stage: &Stage, service: &ServiceOutcome) -> [String; 10]
     let cost = if stage.prices.is_some() { format!("${:.2}", totals.cost) } else { "-".to_owned() };
     let outside = match totals.minutes_judged {
         0 => "-".to_owned(),
+        _ if stage.row() < MINUTE => format!("{} s", grouped(totals.minutes_outside * stage.row().as_secs())),
         _ => format!("{} min", grouped(totals.minutes_outside)),
     };
     let bad = totals.bad();
@@ -256,8 +258,7 @@ impl Simulated {
 }
 
 /// Why a stage has no minutes.
-const NOT_RECORDED: &str =
-    "minutes do not model `cross_zone: false`, `consistent-hash`, `affinity` and `ejection`";
+const NOT_RECORDED: &str = "minutes do not model `cross_zone: false`, `consistent-hash`, `affinity`, `ejection` and `rows` below a minute";
 
 /// What explains the table of this name.
 pub(super) fn notes(simulated: &Simulated, table: &str) -> Option<String> {
@@ -291,7 +292,16 @@ fn goals(simulated: &Simulated) -> Option<String> {
             false => format!("{goal} ({})", stages.join(", ")),
         })
         .collect();
-    (!said.is_empty()).then(|| format!("outside goal: minutes that missed the goal {}", said.join("; ")))
+    (!said.is_empty())
+        .then(|| format!("outside goal: {} that missed the goal {}", unit(simulated), said.join("; ")))
+}
+
+/// What is judged: minutes, or rows of another length.
+fn unit(simulated: &Simulated) -> String {
+    match simulated.stages.first().map_or(MINUTE, Stage::row) {
+        row if row < MINUTE => format!("time in rows of {}", show_duration(row)),
+        _ => "minutes".to_owned(),
+    }
 }
 
 /// The title of the rows of a case.

@@ -367,7 +367,7 @@ impl<'a> Fleet<'a> {
         if let Some(plant) = instance.plant {
             world.plant.stop(plant);
         }
-        self.gone.add(instance.meter);
+        self.gone.add(instance.row);
         self.cost += instance.last_bill(price, world.now);
         world.room.give_back(&self.settings.hosts[instance.host]);
         world.freed = true;

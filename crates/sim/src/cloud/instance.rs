@@ -47,6 +47,8 @@ pub(crate) struct Instance {
     left: f64,
     /// Processor use since the controller's last reading, if it reads more often than each minute.
     pub(crate) fine: Meter,
+    /// Processor use in this row of the result.
+    pub(crate) row: Meter,
     /// Processor use in this minute.
     pub(crate) meter: Meter,
     /// Processor use since the controller's last reading, if it reads less often than each minute.
@@ -107,6 +109,7 @@ impl Instance {
             started: now,
             allotted,
             fine: Meter::default(),
+            row: Meter::default(),
             meter: Meter::default(),
             coarse: Meter::default(),
             read_at: now,

@@ -6,7 +6,7 @@ use super::instance::{Instance, Meter};
 use super::observed::{Metered, Observed};
 use crate::credits::Balance;
 use crate::outcome::{
-    Decision, FLAP_WINDOW, Happening, Log, Quantiles, Row, Seen, ServiceOutcome, Totals, Whole, ZoneTotals,
+    Decision, FLAP_ROWS, Happening, Log, Quantiles, Row, Seen, ServiceOutcome, Totals, Whole, ZoneTotals,
 };
 use crate::plant::{Plant, Window, add_reasons};
 use crate::settings::{Goal, Service, ServiceId};
@@ -22,6 +22,10 @@ pub(crate) struct Governed<'a> {
     shell: Shell<Window>,
     /// The instances as the controller sees them.
     observed: Observed,
+    /// The length of a row of the result.
+    row: Duration,
+    /// Since the last row, if rows are shorter than a minute.
+    open: Window,
     rows: Vec<Row>,
     seen: Seen,
     whole: Whole,
@@ -43,7 +47,7 @@ impl<'a> Governed<'a> {
     pub(crate) fn new<P: Plant>(
         id: ServiceId,
         settings: &'a Service,
-        measured_from: Timestamp,
+        (measured_from, row): (Timestamp, Duration),
         world: &mut World<P>,
     ) -> Self {
         let controller = Controller::new(&settings.scaling.policy, settings.instances);
@@ -52,6 +56,8 @@ impl<'a> Governed<'a> {
             seen: Seen::new(controller.watched()),
             shell: Shell::new(controller),
             observed: Observed::default(),
+            row,
+            open: Window::default(),
             rows: Vec::new(),
             whole: Whole::default(),
             decisions: Log::default(),
@@ -76,13 +82,16 @@ impl<'a> Governed<'a> {
     /// Reads the meters after this much time has passed.
     pub(crate) fn read<P: Plant>(&mut self, window: &mut Window, passed: Duration, world: &mut World<P>) {
         self.fleet.read_all(world);
+        if self.row < MINUTE {
+            self.open.add(window, passed.as_secs_f64() / self.row.as_secs_f64());
+        }
         self.shell.add(window, passed);
         self.shell
             .read_fine(world.now, &mut Metered { observed: &mut self.observed, fleet: &mut self.fleet });
     }
 
-    /// The minute is over.
-    pub(crate) fn close_minute<P: Plant>(&mut self, world: &mut World<P>) {
+    /// A row of the result is over.
+    pub(crate) fn close_row<P: Plant>(&mut self, world: &mut World<P>) {
         let now = world.now;
         self.fleet.bill(now);
         self.note_credits(now);
@@ -90,41 +99,54 @@ impl<'a> Governed<'a> {
         let unfulfilled = std::mem::take(&mut self.fleet.refused);
         let mut all = std::mem::take(&mut self.fleet.gone);
         for instance in &self.fleet.instances {
-            all.add(instance.meter);
+            all.add(instance.row);
         }
         if now > self.measured_from {
-            let minute = self.shell.minute();
+            let window = if self.row < MINUTE { &self.open } else { self.shell.minute() };
             self.whole.cost += cost;
             self.whole.unfulfilled += unfulfilled;
             self.whole.used += all.used;
             self.whole.possible += all.possible;
-            self.whole.queued += minute.queued;
-            self.whole.ejections += minute.ejections;
-            add_reasons(&mut self.whole.shed, &minute.shed);
-            add_reasons(&mut self.whole.would_shed, &minute.would_shed);
-            self.whole.balancer.add(&minute.balancer);
-            self.whole.application.add(&minute.application);
-            let row = self.row(now, cost, all);
+            self.whole.queued += window.queued;
+            self.whole.ejections += window.ejections;
+            add_reasons(&mut self.whole.shed, &window.shed);
+            add_reasons(&mut self.whole.would_shed, &window.would_shed);
+            self.whole.balancer.add(&window.balancer);
+            self.whole.application.add(&window.application);
+            let row = self.closed(now, cost, all);
             self.rows.push(row);
         }
+        self.open.clear();
+        for instance in &mut self.fleet.instances {
+            instance.row = Meter::default();
+        }
+    }
+
+    /// A minute is over, after its last row.
+    pub(crate) fn close_minute(&mut self, now: Timestamp) {
         self.shell.read_minute(now, &mut Metered { observed: &mut self.observed, fleet: &mut self.fleet });
     }
 
     /// Runs the policy if a decision is due.
     pub(crate) fn decide<P: Plant>(&mut self, world: &mut World<P>) {
         let now = world.now;
-        let mut metered = Metered { observed: &mut self.observed, fleet: &mut self.fleet };
-        let Some((before, verdict)) = self.shell.decide(now, &mut metered) else { return };
-        if now > self.measured_from && is_due(now, MINUTE) {
+        self.carry_out(now, world);
+        if now > self.measured_from && is_due(now, self.row) {
             self.seen.add(|values| self.shell.controller().seen(values));
         }
+    }
+
+    fn carry_out<P: Plant>(&mut self, now: Timestamp, world: &mut World<P>) {
+        let mut metered = Metered { observed: &mut self.observed, fleet: &mut self.fleet };
+        let Some((before, verdict)) = self.shell.decide(now, &mut metered) else { return };
         for decision in verdict.decisions {
             self.decisions.note(now, decision);
         }
         let Some(desired) = verdict.desired.filter(|desired| *desired != before) else { return };
         let out = desired > before;
-        let undoes =
-            self.last_action.is_some_and(|last| last.out != out && now.since(last.at) <= FLAP_WINDOW);
+        let undoes = self
+            .last_action
+            .is_some_and(|last| last.out != out && now.since(last.at) <= FLAP_ROWS * self.row);
         self.last_action = Some(Action { at: now, out });
         if now > self.measured_from {
             self.whole.actions += 1;
@@ -133,13 +155,14 @@ impl<'a> Governed<'a> {
         self.fleet.set_desired(desired, world);
     }
 
-    fn row(&self, now: Timestamp, cost: f64, all: Meter) -> Row {
-        let minute = self.shell.minute();
+    fn closed(&self, now: Timestamp, cost: f64, all: Meter) -> Row {
+        let window = if self.row < MINUTE { &self.open } else { self.shell.minute() };
         let running = || self.fleet.instances.iter().filter(|instance| instance.is_running());
-        let published = Published::of(running());
-        let ended = minute.balancer.count();
+        let published = Published::of(running().map(|instance| instance.row));
+        let ended = window.balancer.count();
         Row {
             at: now,
+            span: self.row,
             counts: self.fleet.counts(),
             zones: self.fleet.by_zone(Instance::is_running),
             max: self
@@ -150,23 +173,23 @@ impl<'a> Governed<'a> {
             cpu_average: published.average(),
             cpu_maximum: published.maximum(),
             busy_average: all.busy(),
-            busy_maximum: running().filter_map(|instance| instance.meter.busy()).max_by(f64::total_cmp),
+            busy_maximum: running().filter_map(|instance| instance.row.busy()).max_by(f64::total_cmp),
             credits: self.credits,
             held_back: self.held_back,
-            arrived: minute.arrived,
-            answered: minute.answered,
-            errors: minute.errors,
-            refused: minute.refused,
-            timed_out: minute.timed_out,
-            failed: minute.failed,
-            retried: minute.retried,
-            connections: minute.connections,
-            balancer: Quantiles::of(&minute.balancer),
-            application: Quantiles::of(&minute.application),
-            queued: (ended > 0).then(|| minute.queued / ended as f64),
-            in_system: minute.in_system,
+            arrived: window.arrived,
+            answered: window.answered,
+            errors: window.errors,
+            refused: window.refused,
+            timed_out: window.timed_out,
+            failed: window.failed,
+            retried: window.retried,
+            connections: window.connections,
+            balancer: Quantiles::of(&window.balancer),
+            application: Quantiles::of(&window.application),
+            queued: (ended > 0).then(|| window.queued / ended as f64),
+            in_system: window.in_system,
             cost,
-            within_goal: self.fleet.settings.scaling.goal.and_then(|goal| is_within(goal, minute)),
+            within_goal: self.fleet.settings.scaling.goal.and_then(|goal| is_within(goal, window)),
         }
     }
 
@@ -220,9 +243,9 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    pub(crate) fn of<'i>(instances: impl Iterator<Item = &'i Instance>) -> Self {
+    pub(crate) fn of(meters: impl Iterator<Item = Meter>) -> Self {
         let none = Published { samples: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
-        instances.filter_map(|instance| instance.meter.published()).fold(none, |all, one| Published {
+        meters.filter_map(Meter::published).fold(none, |all, one| Published {
             samples: all.samples + 1,
             sum: all.sum + one,
             least: all.least.min(one),
@@ -240,21 +263,21 @@ impl Published {
 }
 
 /// A request without a good response counts as too slow.
-fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
-    let bad = minute.errors + minute.refused + minute.timed_out + minute.failed;
-    let all = minute.answered + bad;
+fn is_within(goal: Goal, window: &Window) -> Option<bool> {
+    let bad = window.errors + window.refused + window.timed_out + window.failed;
+    let all = window.answered + bad;
     if all == 0 {
-        // A minute with arrivals in which none ended is not a good minute.
-        return (minute.arrived > 0 || minute.in_system > 1.0).then_some(false);
+        // A row with arrivals in which none ended is not a good one.
+        return (window.arrived > 0 || window.in_system > 1.0).then_some(false);
     }
     // Errors are among the times, and assumed to be the fastest: they come before the successful requests.
     let wanted = goal.quantile.get() * all as f64;
-    if wanted > minute.answered as f64 {
+    if wanted > window.answered as f64 {
         return Some(false);
     }
     // In the minute model there may be one time fewer than requests, because both are rounded.
-    let share = (wanted + minute.errors as f64) / minute.balancer.count().max(1) as f64;
-    minute.balancer.quantile(share.min(1.0)).map(|time| time < goal.below.as_secs_f64())
+    let share = (wanted + window.errors as f64) / window.balancer.count().max(1) as f64;
+    window.balancer.quantile(share.min(1.0)).map(|time| time < goal.below.as_secs_f64())
 }
 
 /// How often credits are accounted.

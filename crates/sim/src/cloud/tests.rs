@@ -43,6 +43,48 @@ fn an_instance_is_provisioned_boots_and_serves() {
 }
 
 #[test]
+fn shorter_rows_show_more_and_change_nothing() {
+    let mut service = service(2);
+    service.scaling.policy = by_hand(&[(1, 4), (3, 1)]);
+    let minutes = System { warm_up: Duration::from_secs(60), ..system(service, &[40.0; 6]) };
+    let minutes = System { measured: Duration::from_secs(300), ..minutes };
+    let seconds = System { row: Duration::from_secs(1), ..minutes.clone() };
+    let (whole, fine) = (run(&minutes), run(&seconds));
+    assert_eq!((rows(&whole).len(), rows(&fine).len()), (5, 300));
+    let of_minute = rows(&fine).chunks(60);
+    for (row, parts) in rows(&whole).iter().zip(of_minute) {
+        assert_eq!(row.counts, parts[59].counts);
+        assert_eq!(row.arrived, parts.iter().map(|part| part.arrived).sum::<u64>());
+        assert!((row.cost - parts.iter().map(|part| part.cost).sum::<f64>()).abs() < 1e-9);
+        assert!((row.rate() - parts.iter().map(|part| part.rate()).sum::<f64>() / 60.0).abs() < 1e-9);
+    }
+    let (whole, fine) = (&whole.services[0], &fine.services[0]);
+    assert_eq!(whole.decisions, fine.decisions);
+    assert_eq!(whole.happenings, fine.happenings);
+    assert!((whole.totals.cost - fine.totals.cost).abs() < 1e-9);
+    assert!((whole.totals.busy.unwrap() - fine.totals.busy.unwrap()).abs() < 1e-9);
+    // An instance that boots for 40 s: seen by seconds.
+    let booting = fine.rows.iter().filter(|row| row.counts.booting > 0).count();
+    assert_eq!(booting, 40);
+}
+
+#[test]
+fn rows_divide_a_minute_and_the_measured_time() {
+    let problems = |row: u64, measured: u64| {
+        let whole = System {
+            row: Duration::from_secs(row),
+            measured: Duration::from_secs(measured),
+            ..system(service(1), &[10.0])
+        };
+        whole.problems().into_iter().map(|problem| problem.place).collect::<Vec<_>>()
+    };
+    assert_eq!(problems(1, 90), Vec::<String>::new());
+    assert_eq!(problems(7, 70), ["rows"]);
+    assert_eq!(problems(30, 70), ["measured"]);
+    assert_eq!(problems(60, 90), ["measured"]);
+}
+
+#[test]
 fn provisioning_is_billed_and_not_in_the_metrics() {
     let mut service = service(1);
     service.start.provision = Duration::from_secs(120);

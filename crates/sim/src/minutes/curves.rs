@@ -459,7 +459,7 @@ fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P, most_w
 /// is not recorded.
 pub fn can_record(system: &System) -> bool {
     let is_recorded = |service: &Service| !service.zones.are_separate() && !service.balancing.is_managed();
-    system.services.iter().all(is_recorded)
+    system.row == MINUTE && system.services.iter().all(is_recorded)
 }
 
 /// The work of a simulation request by request: requests, or in a closed model users times seconds.

@@ -1,4 +1,4 @@
-//! One minute.
+//! One row: a minute, unless settings say another length.
 
 use super::Clock;
 use crate::cloud::Counts;
@@ -30,11 +30,13 @@ impl Quantiles {
     }
 }
 
-/// The data of a minute at a service.
+/// The data of a row at a service: of a minute, unless settings say another length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The end of the minute, from the beginning of the simulated time.
+    /// The end of the row, from the beginning of the simulated time.
     pub at: Timestamp,
+    /// Its length.
+    pub span: Duration,
     /// Instances at its end.
     pub counts: Counts,
     /// Running instances in each zone at its end; empty without zones.
@@ -87,7 +89,7 @@ pub struct Row {
 impl Row {
     /// Requests a second.
     pub fn rate(&self) -> f64 {
-        self.arrived as f64 / 60.0
+        self.arrived as f64 / self.span.as_secs_f64()
     }
 
     /// Requests without a good response.
@@ -95,9 +97,19 @@ impl Row {
         self.errors + self.refused + self.timed_out + self.failed
     }
 
-    /// The time of day at the beginning of the minute, since midnight.
+    /// Requests a second with a good response.
+    pub fn answered_rate(&self) -> f64 {
+        self.answered as f64 / self.span.as_secs_f64()
+    }
+
+    /// Cost in US dollars an hour.
+    pub fn cost_per_hour(&self) -> f64 {
+        self.cost * (3600.0 / self.span.as_secs_f64())
+    }
+
+    /// The time of day at the beginning of the row, since midnight.
     pub fn time_of_day(&self, clock: &Clock) -> Duration {
-        clock.of_day(Duration::from_nanos(self.at.as_nanos()).saturating_sub(Duration::from_secs(60)))
+        clock.of_day(Duration::from_nanos(self.at.as_nanos()).saturating_sub(self.span))
     }
 }
 
@@ -109,6 +121,7 @@ pub(crate) mod testing {
     pub(crate) fn row(rate: u64, serving: u32) -> Row {
         Row {
             at: Timestamp::ZERO,
+            span: Duration::from_secs(60),
             counts: Counts { desired: serving, running: serving, serving, ..Counts::default() },
             zones: Vec::new(),
             max: None,

@@ -2,10 +2,9 @@
 
 use super::{Quantiles, Row, Scores};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-/// An action that reverses one within this time is a flap.
-pub const FLAP_WINDOW: Duration = Duration::from_secs(15 * 60);
+/// An action that reverses one of this many rows is a flap: of 15 minutes, unless rows have another length.
+pub const FLAP_ROWS: u32 = 15;
 
 /// Means over minutes of the quantiles within each minute, in seconds: what charts of a cloud's metrics show. They are
 /// not quantiles of all requests; see [`Totals::balancer`] for those.
@@ -74,13 +73,13 @@ pub struct Totals {
     pub queued: Option<f64>,
     /// Cost in US dollars.
     pub cost: f64,
-    /// Minutes that were compared with the goal.
+    /// Rows (minutes, unless settings say another length) that were compared with the goal.
     pub minutes_judged: u64,
-    /// Minutes that missed it.
+    /// Rows that missed it.
     pub minutes_outside: u64,
     /// Changes of the desired count by policies, schedules and bounds.
     pub actions: u64,
-    /// Actions that reverse one of the last 15 minutes ([`FLAP_WINDOW`]).
+    /// Actions that reverse one of the last 15 rows ([`FLAP_ROWS`]).
     pub flaps: u64,
     /// Launches that a quota refused; repeated attempts count once.
     pub unfulfilled: u64,

@@ -4,7 +4,6 @@ use super::evaluate::Evaluator;
 use config::case::calibration::Verdict;
 use config::case::{Case, Dimension};
 use sim::settings::System;
-use std::time::Duration;
 
 /// Why nothing was tuned.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -58,7 +57,7 @@ pub enum NoTune {
     /// Less than a day.
     #[error(
         "stage `{stage}` of {case} measures {found}, less than a day: policies cannot be judged without the quiet and \
-         the busy hours; set `measured: 1d`, or use a traffic file of at least one day"
+         the busy hours; set `measured: {day}`, or use a traffic file of at least one day"
     )]
     TooShort {
         /// The case.
@@ -67,6 +66,8 @@ pub enum NoTune {
         stage: String,
         /// The measured time.
         found: String,
+        /// The length of a day of the traffic.
+        day: String,
     },
     /// A goal that no fleet meets.
     #[error(
@@ -114,9 +115,10 @@ pub(super) fn early(case: &Case, stage: usize, dimensions: &[Dimension]) -> Resu
     if found.system.services.iter().all(|service| service.scaling.goal.is_none()) {
         return Err(NoTune::NoGoal { case: name, stage });
     }
-    if found.system.measured < DAY {
+    if found.system.measured < found.day {
+        let day = units::show_duration(found.day).to_string();
         let found = units::show_duration(found.system.measured);
-        return Err(NoTune::TooShort { case: name, stage, found: found.to_string() });
+        return Err(NoTune::TooShort { case: name, stage, found: found.to_string(), day });
     }
     Ok(())
 }
@@ -131,7 +133,7 @@ pub(super) fn infeasible(evaluator: &mut Evaluator<'_>) -> Result<(), NoTune> {
     };
     let found = evaluator.fixed(most);
     let system = evaluator.today();
-    let minutes = evaluator.scenarios.usual[0].of(system).measured.as_secs() / 60;
+    let minutes = evaluator.scenarios.usual[0].of(system).measured.as_secs() / system.row.as_secs().max(1);
     if found.outside <= OUTSIDE_MAX * minutes as f64 {
         return Ok(());
     }
@@ -139,7 +141,6 @@ pub(super) fn infeasible(evaluator: &mut Evaluator<'_>) -> Result<(), NoTune> {
     Err(NoTune::Infeasible { instances, outside: found.outside, minutes, p95_ms: 1e3 * found.p95 })
 }
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
 /// A fleet at its maximum may miss the goal for this share of the day.
 const OUTSIDE_MAX: f64 = 0.5;
 /// The largest fleet that is tried, where a policy has no maximum.

@@ -8,7 +8,7 @@ use config::case::{Also, Case, Dimension, Edit, Manifest};
 use control::search::Condition;
 use control::search::tune::Candidate;
 use documents::tune::{Change, PatchManifest, Patches, Point, Role, Saving, Scenario, Setting, Tune};
-use sim::settings::Policy;
+use sim::settings::{MINUTE, Policy};
 use stats::student_t;
 
 pub(super) fn result(
@@ -22,10 +22,18 @@ pub(super) fn result(
     let mut notes = vec![evaluator.scenarios.note.clone()];
     if !evaluator.is_recordable() {
         notes.push(
-            "this fleet is simulated request by request only (`affinity`, `ejection`, `health`, `consistent-hash` or \
-             `cross_zone: false`), so few candidates were tried"
+            "this fleet is simulated request by request only (`affinity`, `ejection`, `health`, `consistent-hash`, \
+             `cross_zone: false` or `rows` below a minute), so few candidates were tried"
                 .to_owned(),
         );
+    }
+    let row = evaluator.today().row;
+    if row < MINUTE {
+        let row = units::show_duration(row);
+        notes.push(format!(
+            "minutes outside the goal are rows of {row} here, and disturbances are as much shorter as rows are shorter \
+             than a minute"
+        ));
     }
     let interrupted = (evaluator.shell.interrupted)();
     if interrupted {

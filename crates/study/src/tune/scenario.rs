@@ -1,6 +1,7 @@
 //! The days and the disturbances under which a candidate has to hold.
 
-use sim::settings::{Failure, Noise, System, Traffic, ZoneFailure};
+use config::case::Stage;
+use sim::settings::{Failure, MINUTE, Noise, System, Traffic, ZoneFailure};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +19,36 @@ pub(super) struct Scenario {
 #[derive(Debug, Clone, Copy)]
 enum Disturbance {
     /// An instance, or a zone if there are several, is lost at this time.
-    Loss(Duration),
+    Loss(Duration, Times),
     /// Instances take longer to start.
     SlowStarts,
+}
+
+/// How long disturbances last: in a fleet that scales within seconds they are as much shorter as its rows.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    /// A row.
+    row: Duration,
+    /// The flash crowd.
+    crowd: Duration,
+    /// From the peak to the crowd.
+    away: Duration,
+    /// The loss of a zone.
+    lasts: Duration,
+    /// Two failed health checks.
+    noticed: Duration,
+}
+
+impl Times {
+    fn of(row: Duration, day: Duration) -> Self {
+        Times {
+            row,
+            crowd: 15 * row,
+            away: day / 6,
+            lasts: 30 * row,
+            noticed: NOTICED.mul_f64(row.div_duration_f64(MINUTE)),
+        }
+    }
 }
 
 /// All scenarios.
@@ -47,18 +75,17 @@ impl Scenario {
         };
         match self.disturbance {
             None => {}
-            Some(Disturbance::Loss(at)) => {
+            Some(Disturbance::Loss(at, Times { lasts, noticed, .. })) => {
                 for service in &mut system.services {
                     if service.zones.names.len() > 1 {
-                        let lasts = LOSS_LASTS;
                         service.zones.failures.push(ZoneFailure {
                             zone: 0,
                             at,
                             lasts,
-                            noticed_after: NOTICED,
+                            noticed_after: noticed,
                         });
                     } else {
-                        service.failures.push(Failure { at, instances: 1, noticed_after: NOTICED });
+                        service.failures.push(Failure { at, instances: 1, noticed_after: noticed });
                     }
                 }
             }
@@ -74,8 +101,10 @@ impl Scenario {
 }
 
 /// The scenarios of a system.
-pub(super) fn scenarios(system: &System, growth: f64) -> Scenarios {
-    let days = (system.measured.as_secs() / DAY.as_secs()) as usize;
+pub(super) fn scenarios(stage: &Stage, growth: f64) -> Scenarios {
+    let (system, whole_day) = (&stage.system, stage.day);
+    let times = Times::of(system.row, whole_day);
+    let days = (system.measured.as_nanos() / whole_day.as_nanos().max(1)) as usize;
     // A schedule may have weekdays and dates, so that a day cannot stand for another one.
     let is_scheduled = system.services.iter().any(|service| has_schedule(&service.scaling.policy));
     let blocks = match &system.traffic {
@@ -89,7 +118,7 @@ pub(super) fn scenarios(system: &System, growth: f64) -> Scenarios {
     let day = |number: usize, traffic: &Traffic, seed: u64, name: String| {
         let (traffic, measured) = match blocks {
             1 => (traffic.clone(), system.measured),
-            _ => (cut(traffic, DAY * number as u32, system.warm_up + DAY), DAY),
+            _ => (cut(traffic, whole_day * number as u32, system.warm_up + whole_day), whole_day),
         };
         Scenario { name, seed, traffic, measured, disturbance: None }
     };
@@ -109,7 +138,7 @@ pub(super) fn scenarios(system: &System, growth: f64) -> Scenarios {
         day(*place, unseen_traffic, seed(seen + number), format!("unseen day {}", number + 1))
     });
     let first = &usual[0];
-    let peak = peak(first, system.warm_up);
+    let peak = peak(first, system.warm_up, times);
     let stressed = |name: &str, traffic: Traffic, disturbance| Scenario {
         name: name.to_owned(),
         traffic,
@@ -121,12 +150,12 @@ pub(super) fn scenarios(system: &System, growth: f64) -> Scenarios {
         let grown = scaled(&first.traffic, 1.0 + growth);
         stress.push(stressed(&format!("growth of {:.0} %", 100.0 * growth), grown, None));
     }
-    if let Some(crowd) = crowd(&first.traffic, system.warm_up + first.measured, peak) {
+    if let Some(crowd) = crowd(&first.traffic, system.warm_up + first.measured, peak, times) {
         stress.push(stressed("flash crowd", crowd, None));
     }
     let zones = system.services.iter().any(|service| service.zones.names.len() > 1);
     let lost = if zones { "loss of a zone" } else { "loss of an instance" };
-    stress.push(stressed(lost, first.traffic.clone(), Some(Disturbance::Loss(peak))));
+    stress.push(stressed(lost, first.traffic.clone(), Some(Disturbance::Loss(peak, times))));
     stress.push(stressed("slower starts", first.traffic.clone(), Some(Disturbance::SlowStarts)));
     let note = match (blocks, is_assumed) {
         (1, true) => "days differ by noise that was assumed (sigma 0.06, phi 0.9), because the traffic has fewer than \
@@ -188,35 +217,35 @@ fn scaled(traffic: &Traffic, factor: f64) -> Traffic {
 }
 
 /// The time of the highest rate of the measured span.
-fn peak(scenario: &Scenario, warm_up: Duration) -> Duration {
+fn peak(scenario: &Scenario, warm_up: Duration, times: Times) -> Duration {
     let Traffic::Open { rates, bin, .. } = &scenario.traffic else { return warm_up + scenario.measured / 2 };
     let first = (warm_up.as_secs_f64() / bin.as_secs_f64()) as usize;
     let highest = rates.iter().enumerate().skip(first).max_by(|one, other| one.1.total_cmp(other.1));
-    let last = warm_up + scenario.measured.saturating_sub(LOSS_LASTS);
+    let last = warm_up + scenario.measured.saturating_sub(times.lasts);
     highest.map_or(warm_up, |(place, _)| bin.mul_f64(place as f64)).clamp(warm_up, last.max(warm_up))
 }
 
-/// Traffic with a flash crowd: twice the requests for a quarter of an hour, away from the peak.
-fn crowd(traffic: &Traffic, length: Duration, peak: Duration) -> Option<Traffic> {
+/// Traffic with a flash crowd: twice the requests for 15 rows, away from the peak.
+fn crowd(traffic: &Traffic, length: Duration, peak: Duration, times: Times) -> Option<Traffic> {
     let Traffic::Open { rates, bin, arrivals, noise } = traffic else { return None };
-    let minutes = length.as_secs() / 60;
-    let fine = (*bin).min(MINUTE);
-    let at = if peak > length / 2 { peak.saturating_sub(AWAY) } else { peak + AWAY };
-    let bins = (minutes * 60) as f64 / fine.as_secs_f64();
+    let rows = length.as_nanos() / times.row.as_nanos().max(1);
+    let fine = (*bin).min(times.row);
+    let at = if peak > length / 2 { peak.saturating_sub(times.away) } else { peak + times.away };
+    let bins = rows as f64 * times.row.as_secs_f64() / fine.as_secs_f64();
     let rate = |place: u64| {
         let time = fine.mul_f64(place as f64);
         let from = (time.as_secs_f64() / bin.as_secs_f64()) as usize;
         let rate = rates.get(from).or(rates.last()).copied().unwrap_or(0.0);
-        if (at..at + CROWD).contains(&time) { CROWDED * rate } else { rate }
+        if (at..at + times.crowd).contains(&time) { CROWDED * rate } else { rate }
     };
     let rates = (0..bins as u64).map(rate).collect();
     Some(Traffic::Open { rates, bin: fine, arrivals: *arrivals, noise: *noise })
 }
 
+/// Two failed health checks, in a fleet with rows of a minute.
+const NOTICED: Duration = Duration::from_secs(20);
 /// Days that are simulated request by request.
 pub(super) const SEEDS: usize = 3;
-const DAY: Duration = Duration::from_secs(24 * 3600);
-const MINUTE: Duration = Duration::from_secs(60);
 /// The least number of days that are resampled.
 const DAYS_MIN: usize = 3;
 /// Most days that the search sees.
@@ -225,10 +254,4 @@ const SEEN_MAX: usize = 6;
 const UNSEEN: usize = 12;
 /// How much longer starts take.
 const SLOWER: u32 = 2;
-const CROWD: Duration = Duration::from_secs(15 * 60);
 const CROWDED: f64 = 2.0;
-/// From the peak to the crowd.
-const AWAY: Duration = Duration::from_secs(4 * 3600);
-const LOSS_LASTS: Duration = Duration::from_secs(30 * 60);
-/// Two failed health checks.
-const NOTICED: Duration = Duration::from_secs(20);

@@ -138,7 +138,7 @@ fn days_of_a_week_are_cut_from_its_traffic() {
     let case = parse("week.yaml", &text, folder.path(), Given::default())
         .unwrap_or_else(|problems| panic!("{problems}"));
     let system = &case.stages[0].system;
-    let scenarios = scenario::scenarios(system, 0.0);
+    let scenarios = scenario::scenarios(&case.stages[0], 0.0);
     let mean = |scenario: &scenario::Scenario| {
         let day = scenario.of(system);
         assert_eq!(day.measured, std::time::Duration::from_secs(86_400));

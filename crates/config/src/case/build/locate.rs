@@ -53,7 +53,10 @@ fn entries(node: &Node) -> &[(yaml::Key, Node)] {
 /// A way out that fits the key.
 pub(super) fn help(problem: &Problem) -> String {
     match problem.place.as_str() {
-        "warm_up" | "measured" => "write whole minutes, such as `1m` or `2h`".to_owned(),
+        "warm_up" | "measured" if problem.bound.contains("minutes") => {
+            "write whole minutes, such as `1m` or `2h`".to_owned()
+        }
+        "rows" => "write 1s, 2s, 5s, 10s, 15s, 30s or 1m".to_owned(),
         place if place.ends_with(".memory") => {
             "raise `memory`, or lower `processes` or `memory_per_process`".to_owned()
         }

@@ -4,19 +4,21 @@ use super::Builder;
 use super::alarms::{NamedAlarm, published};
 use crate::case::scaling_file::{PolicyTable, SizeStepTable};
 use crate::case::words::Change;
+use control::alarm::Repeat;
 use control::metric::Statistic;
 use control::scaling::{
-    Adjustment, Aggregation, AlarmId, PRESETS, Platform, Policy as AwsPolicy, Preset, ScaleIn, SimpleScaling,
-    Step, StepScaling, TargetTracking,
+    Adjustment, Aggregation, AlarmId, PRESETS, Periods, Platform, Policy as AwsPolicy, Preset, ScaleIn,
+    SimpleScaling, Step, StepScaling, TargetTracking,
 };
-use fields::{At, Named, Place, Text, suggestion, word};
+use fields::{At, Count, Named, Place, Span, Text, suggestion, word};
 use sim::settings::{Metric, Published};
+use std::time::Duration;
 
 impl Builder<'_> {
     pub(super) fn policy(
         &mut self,
         named: &Named<At<PolicyTable>>,
-        platform: Platform,
+        (platform, repeat): (Platform, Repeat),
         alarms: &[NamedAlarm<'_>],
         metrics: &mut Vec<Published>,
     ) -> Option<AwsPolicy> {
@@ -63,12 +65,14 @@ impl Builder<'_> {
                 }
                 found.copied()
             })?;
+            let preset = self.periods(table, platform, preset);
             let never_in = table.never_in.as_ref().is_some_and(|at| at.value.0);
             return Some(AwsPolicy::TargetTracking(TargetTracking {
                 scale_in: if never_in { ScaleIn::Disabled } else { ScaleIn::Enabled },
                 scale_out_cooldown: cooldown,
                 scale_in_cooldown: table.cooldown_in.as_ref().map(|at| at.value.0).or(cooldown),
                 warm_up,
+                repeat: if repeat == Repeat::EachPeriod { repeat } else { Repeat::EachMinute },
                 // The sum over a minute, which has one sample, in the vendor's words.
                 statistic: match metric {
                     Metric::RequestCountPerTarget => Statistic::Sum,
@@ -110,6 +114,33 @@ impl Builder<'_> {
             cooldown,
             warm_up,
         }))
+    }
+
+    /// The preset with the periods that the file sets, for a fleet that creates these alarms itself.
+    fn periods(&mut self, table: &PolicyTable, platform: Platform, preset: Preset) -> Preset {
+        let PolicyTable { period, datapoints, datapoints_in, .. } = table;
+        let places = [
+            ("period", period.as_ref().map(|at| &at.place)),
+            ("datapoints", datapoints.as_ref().map(|at| &at.place)),
+            ("datapoints_in", datapoints_in.as_ref().map(|at| &at.place)),
+        ];
+        for (name, place) in places {
+            if let (Some(place), true) = (place, platform != Platform::Local) {
+                let message = format!("`{name}` of target tracking is not for {}", platform.name());
+                let help = "remove it (`preset` selects known ones), or write `platform: local`".to_owned();
+                self.report.wrong(place, message, "the vendor sets it", help);
+            }
+        }
+        let length = |at: &Option<At<Span>>, usual: Duration| at.as_ref().map_or(usual, |at| at.value.0);
+        let of = |usual: Periods, count: &Option<At<Count>>| match count {
+            Some(at) => Periods {
+                period: length(period, usual.period),
+                evaluation_periods: at.value.0,
+                datapoints_to_alarm: at.value.0,
+            },
+            None => Periods { period: length(period, usual.period), ..usual },
+        };
+        Preset { high: of(preset.high, datapoints), low: of(preset.low, datapoints_in), ..preset }
     }
 
     fn alarm_ids(

@@ -8,11 +8,12 @@ use super::schedule::Agenda;
 use crate::case::file::ScalingTable;
 use crate::case::scaling_file::PolicyTable;
 use control::alarm::Repeat;
+use control::scaling::controller::common_step;
 use control::scaling::{
     CooldownFrom, CooldownScope, Platform, Policy as AwsPolicy, ScalerSettings, ScalingError,
 };
 use fields::{At, Names, Place, between, word};
-use sim::settings::{AwsScaling, Ends, Metric, Policy, Published, Scaling, ScalingNames};
+use sim::settings::{AwsScaling, Ends, MINUTE, Metric, Policy, Published, Scaling, ScalingNames};
 use std::time::Duration;
 
 impl Builder<'_> {
@@ -87,8 +88,17 @@ impl Builder<'_> {
             ("local", Platform::Local),
         ];
         let platform = word(table.platform.as_ref(), &platforms, self.report);
-        let repeats = [("each-minute", Repeat::EachMinute), ("on-transition", Repeat::OnTransition)];
+        let repeats = [
+            ("each-minute", Repeat::EachMinute),
+            ("on-transition", Repeat::OnTransition),
+            ("each-period", Repeat::EachPeriod),
+        ];
         let repeat = word(table.repeat.as_ref(), &repeats, self.report);
+        if let (Some(at), Repeat::EachPeriod, true) = (&table.repeat, repeat, platform != Platform::Local) {
+            let help = "write `platform: local`, or `each-minute`".to_owned();
+            let message = format!("`each-period` is not for {}", platform.name());
+            self.report.wrong(&at.place, message, "CloudWatch repeats each minute", help);
+        }
         let mut metrics = Vec::new();
         let mut alarms: Vec<NamedAlarm<'_>> = Vec::new();
         for named in table.alarms.iter().flat_map(Names::iter) {
@@ -97,7 +107,7 @@ impl Builder<'_> {
         }
         let mut policies: Vec<NamedPolicy<'_>> = Vec::new();
         for named in table.policies.iter().flat_map(Names::iter) {
-            let policy = self.policy(named, platform, &alarms, &mut metrics);
+            let policy = self.policy(named, (platform, repeat), &alarms, &mut metrics);
             policies.push((named.name.clone(), &named.place, policy));
         }
         for (name, place, _) in &alarms {
@@ -111,6 +121,9 @@ impl Builder<'_> {
                 let help = "name it in `alarms` of a policy, or remove it".to_owned();
                 self.report.wrong(place, message, "unused", help);
             }
+        }
+        if platform == Platform::Local {
+            one_resolution(&mut metrics);
         }
         if let Some(at) = &table.monitoring {
             let periods = periods_on_cpu(&alarms, &policies, &metrics);
@@ -162,6 +175,14 @@ impl Builder<'_> {
     }
 }
 
+/// A fleet that reads its instances itself reads all of them as often as its finest period needs.
+fn one_resolution(metrics: &mut [Published]) {
+    let is_fine = |published: &&mut Published| published.resolution < MINUTE;
+    let finest = metrics.iter_mut().filter(is_fine).map(|published| published.resolution);
+    let Some(finest) = finest.reduce(common_step) else { return };
+    metrics.iter_mut().filter(is_fine).for_each(|published| published.resolution = finest);
+}
+
 /// The periods of all alarms and policies on `cpu`, with their names.
 fn periods_on_cpu<'a>(
     alarms: &[NamedAlarm<'a>],
@@ -184,5 +205,5 @@ fn periods_on_cpu<'a>(
 type NamedPolicy<'a> = (String, &'a Place, Option<AwsPolicy>);
 
 /// CloudWatch's metrics of a minute are available about a minute after its end.
-const DELAY: Duration = Duration::from_secs(60);
+const DELAY: Duration = MINUTE;
 const INSTANCES_MAX: u32 = 100_000;

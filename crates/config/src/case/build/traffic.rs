@@ -18,6 +18,8 @@ pub(in crate::case) struct Found {
     pub(super) measured: Duration,
     /// The time before it: whole rows of a table.
     pub(super) warm_up: Duration,
+    /// The length of a day of its shape.
+    pub(super) day: Duration,
     /// When it begins: a traffic file may have dates.
     pub(super) calendar: Calendar,
     /// Changes that were made to a table.
@@ -45,7 +47,8 @@ impl Builder<'_> {
             return None;
         }
         self.unused(table);
-        let measured = span(DAY);
+        let day = self.day_length(table);
+        let measured = span(day);
         if measured > SPAN_MAX {
             self.report.wrong(
                 place,
@@ -58,7 +61,7 @@ impl Builder<'_> {
         let warm_up = self.warm_up;
         let calendar = self.calendar.clone();
         let of_file = calendar.clone();
-        let plain = |traffic| Found { traffic, measured, warm_up, calendar: of_file, notes: Vec::new() };
+        let plain = |traffic| Found { traffic, measured, warm_up, day, calendar: of_file, notes: Vec::new() };
         if let Some(users) = &table.users {
             let users_found = fields::between(users, 1, USERS_MAX, "30 is usual", self.report);
             let think = table
@@ -86,25 +89,30 @@ impl Builder<'_> {
                 self.report.wrong(&at.place, "it would never return".to_owned(), "too much", help);
             }
         }
-        let bins =
-            usize::try_from((self.warm_up + measured).as_secs().div_ceil(MINUTE.as_secs())).unwrap_or(0);
+        let row = self.row;
+        let bins = (self.warm_up + measured).as_nanos().div_ceil(row.as_nanos().max(1));
+        let bins = usize::try_from(bins).unwrap_or(0);
         let open = |rates: Vec<f64>, bin| Traffic::Open { rates: Arc::from(rates), bin, arrivals, noise };
         if let Some(rate) = &table.rate {
             self.some_load(rate.value.0, &rate.place);
-            return Some(plain(open(vec![rate.value.0.per_second(); bins.max(1)], MINUTE)));
+            return Some(plain(open(vec![rate.value.0.per_second(); bins.max(1)], row)));
         }
         if let Some(peak) = &table.peak {
             self.some_load(peak.value.0, &peak.place);
             let smooth = word(table.rises.as_ref(), &[("smooth", true), ("straight", false)], self.report);
             let shape = self.week(table, &peak.place)?;
-            let starts = calendar.starts(self.warm_up);
-            let rate = |minute: usize| {
-                let middle = MINUTE * u32::try_from(minute).unwrap_or(u32::MAX) + MINUTE / 2;
-                let at = calendar.civil(starts.saturating_add(micros(middle)));
+            // In a day of another length, the clock of the shape runs faster or slower than that of the run.
+            let pace = DAY.as_secs_f64() / day.as_secs_f64();
+            let begins = calendar.begins();
+            let rate = |place: usize| {
+                let middle = row * u32::try_from(place).unwrap_or(u32::MAX) + row / 2;
+                let since = micros(middle).saturating_sub(micros(self.warm_up));
+                let since = if day == DAY { since } else { (since as f64 * pace) as i64 };
+                let at = calendar.civil(begins.saturating_add(since));
                 peak.value.0.per_second() * shape.level(at, smooth)
             };
             let rates = (0..bins).map(rate).collect();
-            return Some(plain(open(rates, MINUTE)));
+            return Some(plain(open(rates, row)));
         }
         let file = table.file.as_ref()?;
         self.table_of_counts(table, file, case.begins.as_ref(), measured, given.is_some()).map(|found| {
@@ -112,10 +120,28 @@ impl Builder<'_> {
                 traffic: open(found.rates, found.bin),
                 measured: found.measured,
                 warm_up: found.warm_up,
+                day,
                 calendar: found.calendar,
                 notes: found.notes,
             }
         })
+    }
+
+    /// The length of a day of the shape.
+    fn day_length(&mut self, table: &TrafficTable) -> Duration {
+        let Some(at) = &table.day_length else { return DAY };
+        let found = self.span(Some(at), DAY);
+        if found < self.row * DAY_ROWS {
+            let message = format!(
+                "a day of {} has fewer than {DAY_ROWS} rows of {}",
+                units::show_duration(found),
+                units::show_duration(self.row)
+            );
+            let help = "make it longer, or set shorter `rows`, such as `rows: 1s`".to_owned();
+            self.report.wrong(&at.place, message, "too short for its shape", help);
+            return DAY;
+        }
+        found
     }
 
     fn some_load(&mut self, rate: Rate, place: &Place) {
@@ -132,6 +158,7 @@ impl Builder<'_> {
         let place = |at: Option<&Place>, fits: bool| at.filter(|_| !fits).cloned();
         let strangers = [
             (place(table.day.as_ref().map(|at| &at.place), day), "`day` only with `peak`"),
+            (place(table.day_length.as_ref().map(|at| &at.place), day), "`day_length` only with `peak`"),
             (place(table.week.as_ref().map(|at| &at.place), day), "`week` only with `peak`"),
             (place(table.rises.as_ref().map(|at| &at.place), day), "`rises` only with `peak`"),
             (place(table.bin.as_ref().map(|at| &at.place), file), "`bin` only with `file`"),
@@ -257,7 +284,8 @@ impl Builder<'_> {
     }
 }
 
-const MINUTE: Duration = Duration::from_secs(60);
+/// So that each hour of the day has a row.
+const DAY_ROWS: u32 = 24;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const USERS_MAX: u32 = 10_000_000;
 const RATE_MAX: f64 = 1e8;

@@ -136,8 +136,8 @@ impl Minutes<'_> {
                 };
                 mean(rows.iter().filter_map(of).filter_map(|minute| of_quantiles(minute, percent)))
             }
-            Measure::Offered => mean(rows.iter().map(|row| row.arrived as f64 / 60.0)),
-            Measure::Answered => mean(rows.iter().map(|row| row.answered as f64 / 60.0)),
+            Measure::Offered => mean(rows.iter().map(|row| row.rate())),
+            Measure::Answered => mean(rows.iter().map(|row| row.answered_rate())),
             Measure::OutsideGoal => {
                 let judged: Vec<bool> = rows.iter().filter_map(|row| row.within_goal).collect();
                 let outside = judged.iter().filter(|within| !**within).count();

@@ -1,7 +1,8 @@
 //! Dimensions of an autoscaler: bounds, alarms, policies, schedules, and the keys of HPA, KEDA and Knative.
 
-use super::ladder::{counts, multiples, percentages, texts};
+use super::ladder::{counts, magnitude, multiples, percentages, texts};
 use super::{Choice, Edit, Finder, below};
+use sim::settings::MINUTE;
 
 impl Finder<'_> {
     pub(super) fn scaling(&mut self, service: &[String]) {
@@ -73,33 +74,69 @@ impl Finder<'_> {
         };
         let names = self.keys(&policies).join(", ");
         let kind = self.found.len();
+        let [minute, cooldown] = ["1m", "300s"].map(|text| self.span(text));
+        let (soon, is_fine) = (self.span("60s"), self.row < MINUTE);
+        let period = if is_fine { format!("period: {minute}, ") } else { String::new() };
+        let tracking = format!(
+            "{{ cpu: {{ track: cpu, target: 50%, {period}cooldown: {soon}, cooldown_in: {cooldown} }} }}"
+        );
+        let alarms_of_steps = format!(
+            "{{ cpu-high: {{ metric: cpu, above: 60%, period: {minute}, datapoints: 2 }}, \
+             cpu-low: {{ metric: cpu, below: 30%, period: {minute}, datapoints: 2 }} }}"
+        );
+        let policies_of_steps = format!(
+            "{{ out: {{ alarms: [cpu-high], change: +1, cooldown: {cooldown} }}, \
+             in: {{ alarms: [cpu-low], change: -1, cooldown: {cooldown} }} }}"
+        );
         let choices = vec![
             Choice { text: Some(names), edits: Vec::new() },
-            Choice { text: Some("target tracking of cpu".to_owned()), edits: both(None, TRACKING) },
+            Choice { text: Some("target tracking of cpu".to_owned()), edits: both(None, &tracking) },
             Choice {
                 text: Some("two steps by cpu".to_owned()),
-                edits: both(Some(STEP_ALARMS), STEP_POLICIES),
+                edits: both(Some(&alarms_of_steps), &policies_of_steps),
             },
         ];
         self.add(&policies, choices, 0, false);
         self.when = Some((kind, 1));
-        let tracking = below(&policies, &["cpu"]);
-        self.fresh(&below(&tracking, &["target"]), &percentages(20, 85), "50%");
-        self.fresh(&below(&tracking, &["cooldown"]), &texts(&COOLDOWNS), "60s");
-        self.fresh(&below(&tracking, &["cooldown_in"]), &texts(&COOLDOWNS), "300s");
+        let tracked = below(&policies, &["cpu"]);
+        self.fresh(&below(&tracked, &["target"]), &percentages(20, 85), "50%");
+        self.fresh(&below(&tracked, &["cooldown"]), &self.spans(&COOLDOWNS), &self.span("60s"));
+        self.fresh(&below(&tracked, &["cooldown_in"]), &self.spans(&COOLDOWNS), &self.span("300s"));
+        if is_fine {
+            self.fresh(&below(&tracked, &["datapoints"]), &texts(&DATAPOINTS), "3");
+            self.fresh(&below(&tracked, &["datapoints_in"]), &texts(&DATAPOINTS_IN), "15");
+        }
         self.when = Some((kind, 2));
         for (name, key, usual) in [("cpu-high", "above", "60%"), ("cpu-low", "below", "30%")] {
             self.fresh(&below(&alarms, &[name, key]), &percentages(10, 90), usual);
-            self.fresh(&below(&alarms, &[name, "period"]), &texts(&PERIODS), "1m");
+            self.fresh(&below(&alarms, &[name, "period"]), &self.spans(&PERIODS), &self.span("1m"));
             self.fresh(&below(&alarms, &[name, "datapoints"]), &texts(&DATAPOINTS), "2");
         }
         for (name, signs, usual) in
             [("out", ["+1", "+2", "+3", "+4"], "+1"), ("in", ["-1", "-2", "-3", "-4"], "-1")]
         {
             self.fresh(&below(&policies, &[name, "change"]), &texts(&signs), usual);
-            self.fresh(&below(&policies, &[name, "cooldown"]), &texts(&COOLDOWNS), "300s");
+            self.fresh(&below(&policies, &[name, "cooldown"]), &self.spans(&COOLDOWNS), &self.span("300s"));
         }
         self.when = None;
+    }
+
+    /// Spans as people write them for rows of a minute; in a fleet that scales within seconds as much shorter as its rows
+    /// are, those of whole seconds.
+    fn spans(&self, of_minutes: &[&str]) -> Vec<String> {
+        of_minutes.iter().filter_map(|text| self.scaled(text)).collect()
+    }
+
+    fn span(&self, of_minutes: &str) -> String {
+        self.scaled(of_minutes).unwrap_or_else(|| of_minutes.to_owned())
+    }
+
+    fn scaled(&self, text: &str) -> Option<String> {
+        if self.row == MINUTE {
+            return Some(text.to_owned());
+        }
+        let seconds = magnitude(text)? * self.row.as_secs_f64() / MINUTE.as_secs_f64();
+        (seconds.fract() == 0.0).then(|| format!("{seconds}s"))
     }
 
     /// A key of policies that are not those of the file.
@@ -126,7 +163,8 @@ impl Finder<'_> {
             }
             _ => {}
         }
-        self.ladder(&below(alarm, &["period"]), Some("1m"), &|_| texts(&PERIODS));
+        let periods = self.spans(&PERIODS);
+        self.ladder(&below(alarm, &["period"]), Some("1m"), &|_| periods.clone());
         self.ladder(&below(alarm, &["datapoints"]), Some("1"), &|_| texts(&DATAPOINTS));
     }
 
@@ -140,9 +178,10 @@ impl Finder<'_> {
             true => percentages(20, 85),
             false => multiples(today),
         });
-        self.ladder(&below(policy, &["cooldown"]), Some("300s"), &|_| texts(&COOLDOWNS));
+        let cooldowns = self.spans(&COOLDOWNS);
+        self.ladder(&below(policy, &["cooldown"]), Some("300s"), &|_| cooldowns.clone());
         if self.has(&below(policy, &["track"])) {
-            self.ladder(&below(policy, &["cooldown_in"]), Some("300s"), &|_| texts(&COOLDOWNS));
+            self.ladder(&below(policy, &["cooldown_in"]), Some("300s"), &|_| cooldowns.clone());
         }
     }
 
@@ -234,13 +273,9 @@ fn changed(today: &str) -> Vec<String> {
     }
 }
 
-const TRACKING: &str = "{ cpu: { track: cpu, target: 50%, cooldown: 60s, cooldown_in: 300s } }";
 const FORECAST: &str = "{ predict: cpu, target: 60%, buffer: 5m }";
-const STEP_ALARMS: &str = "{ cpu-high: { metric: cpu, above: 60%, period: 1m, datapoints: 2 }, \
-                           cpu-low: { metric: cpu, below: 30%, period: 1m, datapoints: 2 } }";
-const STEP_POLICIES: &str = "{ out: { alarms: [cpu-high], change: +1, cooldown: 300s }, \
-                             in: { alarms: [cpu-low], change: -1, cooldown: 300s } }";
 const COOLDOWNS: [&str; 7] = ["0s", "30s", "60s", "120s", "180s", "300s", "600s"];
 const PERIODS: [&str; 4] = ["1m", "2m", "3m", "5m"];
 const DATAPOINTS: [&str; 5] = ["1", "2", "3", "5", "10"];
+const DATAPOINTS_IN: [&str; 5] = ["3", "5", "10", "15", "20"];
 const WINDOWS: [&str; 8] = ["0s", "30s", "1m", "2m", "3m", "5m", "10m", "15m"];

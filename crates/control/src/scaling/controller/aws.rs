@@ -27,9 +27,8 @@ pub(super) struct Aws {
     names: ScalingNames,
     rhythm: Rhythm,
     warm_up: Duration,
-    /// Refusals of the minute before: reported once while they last.
-    told: Vec<(Source, &'static str)>,
-    telling: Vec<(Source, &'static str)>,
+    /// Refusals of the last minute, with when each was last: reported once while they last.
+    told: Vec<(Source, &'static str, Timestamp)>,
 }
 
 impl Aws {
@@ -54,7 +53,6 @@ impl Aws {
             metrics,
             warm_up: settings.scaler.warm_up(),
             told: Vec::new(),
-            telling: Vec::new(),
         })
     }
 
@@ -119,17 +117,18 @@ impl Aws {
         let needed = self.predictive.iter();
         self.scaler.foresee(needed.filter_map(|(id, policy)| Some((*id, policy.needed(now)?))));
         let mut verdict = Verdict::default();
-        self.telling.clear();
+        self.told.retain(|(.., last)| now.since(*last) <= MINUTE);
         for decision in self.scaler.step(now, self.metrics.series(), &facts) {
             if decision.scaled() {
                 verdict.desired = Some(decision.to);
             } else if let Outcome::NotScaled(why) = decision.outcome {
                 let refusal = (decision.source, why.code());
-                let said = self.told.contains(&refusal);
-                self.telling.push(refusal);
-                if said {
+                let known = self.told.iter_mut().find(|(source, code, _)| (*source, *code) == refusal);
+                if let Some((.., last)) = known {
+                    *last = now;
                     continue;
                 }
+                self.told.push((refusal.0, refusal.1, now));
             }
             verdict.decisions.push(Decision {
                 from: decision.from,
@@ -137,9 +136,6 @@ impl Aws {
                 policy: policy(decision.source, &self.names),
                 reason: decision.with_names(&self.names).to_string(),
             });
-        }
-        if now.as_nanos().is_multiple_of(MINUTE.as_nanos() as u64) {
-            core::mem::swap(&mut self.told, &mut self.telling);
         }
         verdict
     }

@@ -18,7 +18,7 @@ macro_rules! shipped {
         }),*];
     };
 }
-shipped!("accounts", "five-million", "ngin", "search-cgi", "stresstest");
+shipped!("accounts", "demo-fleet", "five-million", "ngin", "search-cgi", "stresstest");
 
 /// The case of a name.
 pub fn shipped(name: &str) -> Option<Shipped> {

@@ -34,6 +34,7 @@ impl Fleet<'_> {
             possible: instance.cores.min(instance.allotted) * seconds,
         };
         instance.fine.add(more);
+        instance.row.add(more);
         instance.meter.add(more);
         instance.coarse.add(more);
         if instance.spend(seconds, used) {

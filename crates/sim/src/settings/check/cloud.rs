@@ -1,8 +1,7 @@
 //! The problems of a service's cloud settings.
 
 use super::Check;
-use crate::settings::{Host, Service};
-use std::time::Duration;
+use crate::settings::{Host, MINUTE, Service};
 
 impl Check<'_> {
     /// Prices, launches, deployments and goals of a service.
@@ -42,12 +41,19 @@ impl Check<'_> {
         }
     }
 
-    /// Rows are minutes.
+    /// The measured span and the warm-up consist of whole rows.
     pub(super) fn spans(&mut self) {
-        let minute = Duration::from_secs(60);
+        let row = self.system.row;
+        let divides =
+            row.subsec_nanos() == 0 && !row.is_zero() && MINUTE.as_secs().is_multiple_of(row.as_secs());
+        self.that(divides, "rows", format!("{row:?}"), "whole seconds that divide a minute");
+        if !divides {
+            return;
+        }
+        let bound = if row == MINUTE { "a whole number of minutes" } else { "a multiple of `rows`" };
         for (place, span) in [("measured", self.system.measured), ("warm_up", self.system.warm_up)] {
-            let whole = span.as_nanos().is_multiple_of(minute.as_nanos());
-            self.that(whole, place, format!("{span:?}"), "a whole number of minutes");
+            let whole = span.as_nanos().is_multiple_of(row.as_nanos());
+            self.that(whole, place, format!("{span:?}"), bound);
         }
     }
 }
