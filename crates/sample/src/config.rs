@@ -40,10 +40,27 @@ pub struct Config {
     pub keep_alive: Duration,
     /// The time within which a request must arrive in full, and its response must be received.
     pub read_timeout: Duration,
+    /// Cores of a virtual processor: the CPU time of requests is then a wait for a share of it, see
+    /// [`Config::VIRTUAL_PATHS`]. `None`: CPU time is that of the machine.
+    pub cores: Option<f64>,
+    /// How the service starts; needs `cores`.
+    pub boot: Option<Boot>,
+    /// The times of a request are those of its number in `X-Headroom-Arrival`, as `headroom simulate` draws them with
+    /// the same seed.
+    pub numbered: bool,
     /// When the service stalls, if it does.
     pub stall: Option<Stall>,
     /// The file for one line per request.
     pub record: Option<PathBuf>,
+}
+
+/// The start of a service: it listens at once, and is ready after this time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Boot {
+    /// How long it takes.
+    pub span: Duration,
+    /// The share of the virtual processor that it uses, 0 to 1.
+    pub cpu: f64,
 }
 
 /// A service that stalls now and then, as in a long garbage collection: it continues to accept connections and
@@ -126,6 +143,10 @@ pub struct KnownLimit {
 }
 
 impl Config {
+    /// Paths that a service with a virtual processor serves itself: its metrics as Prometheus text, and whether it is
+    /// ready (200, or 503 while it boots). While it boots, every other path gets 503.
+    pub const VIRTUAL_PATHS: [&str; 2] = ["/metrics", "/ready"];
+
     /// The service of the search-cgi account: `/search.cgi` carries 107.5 requests a second up to 12 in flight, and
     /// 12/n of that with n; every other path responds at once.
     ///
@@ -179,6 +200,10 @@ impl Config {
 
     /// The rate that a path can carry by itself on this many cores; `None` if only the machine limits it.
     pub fn known_limit(&self, path: &str, cores: usize) -> Option<KnownLimit> {
+        let (cores, processor) = match self.cores {
+            Some(cores) => (cores, "the virtual processor"),
+            None => (cores as f64, "the cores"),
+        };
         let work = self.work(path);
         let mean = |part: Option<Distribution>| part.map_or(0.0, |d| d.mean().as_secs_f64());
         let (cpu, wait, hold) = (mean(work.cpu), mean(work.wait), mean(work.hold));
@@ -186,7 +211,7 @@ impl Config {
         let locked = if self.global_lock { self.workers as f64 } else { f64::INFINITY };
         [
             (self.pool_slots as f64 / hold, "the pool"),
-            (cores as f64 / cpu, "the cores"),
+            (cores / cpu, processor),
             (locked / cpu, "the global locks"),
             (threads / (cpu + wait + hold), "the threads"),
         ]
@@ -214,6 +239,15 @@ impl Config {
                 bound: MOST_THREADS,
             });
         }
+        if let Some(found) = self.cores.filter(|cores| !(LEAST_CORES..=MOST_CORES).contains(cores)) {
+            return Err(Error::Cores { found, least: LEAST_CORES, most: MOST_CORES });
+        }
+        if self.cores.is_none() && self.boot.is_some() {
+            return Err(Error::NeedsCores { field: "boot" });
+        }
+        if self.cores.is_some() && self.global_lock {
+            return Err(Error::LockedCores);
+        }
         let bodies = self.routes.iter().map(|route| &route.work).chain([&self.otherwise]);
         match bodies.map(|work| work.body.get()).find(|size| *size > LARGEST_BODY) {
             Some(found) => Err(Error::BodyTooLarge { found, bound: LARGEST_BODY }),
@@ -239,6 +273,9 @@ impl Default for Config {
             seed: 1,
             keep_alive: Duration::from_secs(75),
             read_timeout: Duration::from_secs(10),
+            cores: None,
+            boot: None,
+            numbered: false,
             stall: None,
             record: None,
         }
@@ -279,6 +316,9 @@ impl FromStr for Route {
 
 /// A thread costs memory and scheduling; with more than this the machine is measured and not the service.
 const MOST_THREADS: usize = 4_096;
+/// Bounds of a virtual processor, so that work ends within the range of a clock.
+const LEAST_CORES: f64 = 0.01;
+const MOST_CORES: f64 = 1_024.0;
 /// Bodies are kept in memory.
 const LARGEST_BODY: u64 = 16 << 20;
 
@@ -333,6 +373,28 @@ mod tests {
         ] {
             let message = text.parse::<Route>().unwrap_err().to_string();
             assert!(message.contains(problem), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_virtual_processor_is_a_limit_and_has_bounds() {
+        let half = Config {
+            routes: vec!["/ cpu=10ms".parse().unwrap()],
+            threads: 100,
+            cores: Some(0.5),
+            ..Config::default()
+        };
+        let limit = half.known_limit("/", 2).unwrap();
+        assert!((limit.rate.per_second() - 50.0).abs() < 1e-6, "{limit:?}");
+        assert_eq!(limit.by, "the virtual processor");
+        let boot = Some(Boot { span: Duration::from_secs(1), cpu: 1.0 });
+        for (wrong, message) in [
+            (Config { cores: Some(0.0), ..half.clone() }, "`cores` is 0; it must be from 0.01 to 1024"),
+            (Config { cores: None, boot, ..half.clone() }, "`boot` needs a virtual processor"),
+            (Config { global_lock: true, ..half.clone() }, "`global-lock` cannot be combined"),
+        ] {
+            let found = wrong.check().unwrap_err().to_string();
+            assert!(found.contains(message), "{found}");
         }
     }
 

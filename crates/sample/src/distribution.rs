@@ -1,9 +1,10 @@
 //! The duration of work: fixed, or drawn from a named distribution.
 //!
-//! Text forms: `20ms`, `exp(20ms)` (mean), `lognormal(20ms,0.5)` (median and sigma), `uniform(10ms,30ms)`.
+//! Text forms: `20ms`, `exp(20ms)` (mean), `lognormal(20ms,0.5)` (median and sigma), `lognormal(20ms,cv=0.5)` (mean and
+//! coefficient of variation, as case files have it), `uniform(10ms,30ms)`.
 
 use crate::Error;
-use stats::Rng;
+use stats::{Draw, Rng};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -23,6 +24,13 @@ pub enum Distribution {
         /// Standard deviation of the natural logarithm, without unit.
         sigma: f64,
     },
+    /// Log-normal with this mean.
+    LognormalMean {
+        /// The mean.
+        mean: Duration,
+        /// Standard deviation divided by the mean (0 to 100), without unit.
+        cv: f64,
+    },
     /// Every duration between the two is equally likely.
     Uniform {
         /// The shortest duration.
@@ -33,6 +41,9 @@ pub enum Distribution {
 }
 
 impl Distribution {
+    /// Keeps arithmetic far from overflow; no request of a test lasts longer.
+    pub const LONGEST: Duration = LONGEST;
+
     /// One draw, at most an hour.
     pub fn draw(&self, rng: &mut Rng) -> Duration {
         let seconds = match *self {
@@ -41,6 +52,11 @@ impl Distribution {
             Distribution::Lognormal { median, sigma } => {
                 median.as_secs_f64() * libm::exp(sigma * rng.normal())
             }
+            Distribution::LognormalMean { mean, cv } => {
+                let variance = libm::log1p(cv * cv);
+                let exponent = libm::sqrt(variance) * rng.normal() - 0.5 * variance;
+                mean.as_secs_f64() * libm::exp(exponent)
+            }
             Distribution::Uniform { low, high } => {
                 low.as_secs_f64() + (high.saturating_sub(low)).as_secs_f64() * rng.uniform()
             }
@@ -48,10 +64,28 @@ impl Distribution {
         Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST).min(LONGEST)
     }
 
+    /// The same distribution for draws by the number of a request, in nanoseconds.
+    pub fn numbered(&self) -> Draw {
+        let nanos = |span: Duration| span.as_nanos() as f64;
+        match *self {
+            Distribution::Fixed(span) => Draw::Constant(nanos(span)),
+            Distribution::Exponential(mean) => Draw::Exponential(nanos(mean)),
+            Distribution::Lognormal { median, .. } if median.is_zero() => Draw::Constant(0.0),
+            Distribution::Lognormal { median, sigma } => {
+                Draw::LogNormal { mu: libm::log(nanos(median)), sigma }
+            }
+            Distribution::LognormalMean { mean, cv } => Draw::log_normal(nanos(mean), cv),
+            Distribution::Uniform { low, high } => {
+                Draw::Uniform { least: nanos(low), span: (nanos(high) - nanos(low)).max(0.0) }
+            }
+        }
+    }
+
     /// The mean of the draws.
     pub fn mean(&self) -> Duration {
         match *self {
             Distribution::Fixed(span) | Distribution::Exponential(span) => span,
+            Distribution::LognormalMean { mean, .. } => mean,
             Distribution::Lognormal { median, sigma } => {
                 let mean = median.as_secs_f64() * libm::exp(sigma * sigma / 2.0);
                 Duration::try_from_secs_f64(mean).unwrap_or(LONGEST)
@@ -77,6 +111,13 @@ impl FromStr for Distribution {
         let parts: Vec<&str> = inside.split(',').map(str::trim).collect();
         match (name.trim(), parts.as_slice()) {
             ("exp", [mean]) => Ok(Distribution::Exponential(span(mean)?)),
+            ("lognormal", [mean, cv]) if cv.starts_with("cv=") => {
+                let cv: f64 = cv[3..].parse().map_err(|_| wrong("the number after cv= is missing"))?;
+                if !(0.0..=100.0).contains(&cv) {
+                    return Err(wrong("cv must lie between 0 and 100"));
+                }
+                Ok(Distribution::LognormalMean { mean: span(mean)?, cv })
+            }
             ("lognormal", [median, sigma]) => {
                 let sigma: f64 = sigma.parse().map_err(|_| wrong("sigma is no number"))?;
                 if !(0.0..=3.0).contains(&sigma) {
@@ -104,12 +145,12 @@ impl fmt::Display for Distribution {
             Distribution::Fixed(span) => write!(f, "{span:?}"),
             Distribution::Exponential(mean) => write!(f, "exp({mean:?})"),
             Distribution::Lognormal { median, sigma } => write!(f, "lognormal({median:?},{sigma})"),
+            Distribution::LognormalMean { mean, cv } => write!(f, "lognormal({mean:?},cv={cv})"),
             Distribution::Uniform { low, high } => write!(f, "uniform({low:?},{high:?})"),
         }
     }
 }
 
-/// Keeps arithmetic far from overflow; no request of a test lasts longer.
 const LONGEST: Duration = Duration::from_secs(3_600);
 
 #[cfg(test)]
@@ -127,6 +168,7 @@ mod tests {
             ("18.6ms", Distribution::Fixed(Duration::from_micros(18_600))),
             ("exp(20ms)", Distribution::Exponential(20 * MS)),
             ("lognormal(20ms, 0.5)", Distribution::Lognormal { median: 20 * MS, sigma: 0.5 }),
+            ("lognormal(20ms, cv=0.5)", Distribution::LognormalMean { mean: 20 * MS, cv: 0.5 }),
             ("uniform(10ms,30ms)", Distribution::Uniform { low: 10 * MS, high: 30 * MS }),
         ] {
             let read: Distribution = text.parse().unwrap();
@@ -149,6 +191,8 @@ mod tests {
             ("lognormal(20ms)", "two values"),
             ("lognormal(20ms,-1)", "between 0 and 3"),
             ("lognormal(20ms,nan)", "between 0 and 3"),
+            ("lognormal(20ms,cv=x)", "after cv="),
+            ("lognormal(20ms,cv=-1)", "between 0 and 100"),
             ("uniform(30ms,10ms)", "longer than the second"),
             ("2h", "an hour"),
         ] {
@@ -159,7 +203,9 @@ mod tests {
 
     #[test]
     fn draws_have_the_mean_that_is_told() {
-        for text in ["20ms", "exp(20ms)", "lognormal(20ms,0.5)", "uniform(10ms,30ms)"] {
+        for text in
+            ["20ms", "exp(20ms)", "lognormal(20ms,0.5)", "lognormal(20ms,cv=0.5)", "uniform(10ms,30ms)"]
+        {
             let distribution: Distribution = text.parse().unwrap();
             let mut rng = Rng::new(3, text);
             let n = 50_000;

@@ -30,6 +30,27 @@ pub enum Error {
         /// The field of the configuration.
         field: &'static str,
     },
+    /// An allotment of the virtual processor that is out of its bounds.
+    #[error("`cores` is {found}; it must be from {least} to {most}")]
+    Cores {
+        /// The requested cores.
+        found: f64,
+        /// The fewest.
+        least: f64,
+        /// The most.
+        most: f64,
+    },
+    /// A setting that needs the virtual processor.
+    #[error("`{field}` needs a virtual processor; set `cores`, such as 0.5")]
+    NeedsCores {
+        /// The field of the configuration.
+        field: &'static str,
+    },
+    /// A global lock with a virtual processor.
+    #[error(
+        "`global-lock` cannot be combined with `cores`: the virtual processor has no turns; leave one of them out"
+    )]
+    LockedCores,
     /// More handler threads than the service supports.
     #[error(
         "{workers} workers × {threads} threads are {} threads; the bound is {bound}, take fewer of either",
@@ -63,8 +84,8 @@ pub enum Error {
     },
     /// A text that is not a distribution of durations.
     #[error(
-        "`{found}` is no distribution: {problem}; write 20ms, exp(20ms), lognormal(20ms,0.5) (median and sigma) \
-         or uniform(10ms,30ms)"
+        "`{found}` is no distribution: {problem}; write 20ms, exp(20ms), lognormal(20ms,0.5) (median and sigma), \
+         lognormal(20ms,cv=0.5) (mean and variation) or uniform(10ms,30ms)"
     )]
     Distribution {
         /// The text as it was found.

@@ -1,21 +1,20 @@
 //! A handler thread: takes a connection, does the work of its requests, sends the responses.
 //!
-//! The order is CPU time, wait, pool. The slot comes last so that a request holds it no longer than necessary, and the
+//! The order is CPU time (of the machine, or of the [virtual processor](crate::allotment)), wait, pool. The slot comes last so that a request holds it no longer than necessary, and the
 //! thread is held through all three, as in every server with a thread for each request in progress.
 
-use crate::config::{Config, Work};
+use crate::allotment::VirtualProcessor;
+use crate::config::{Boot, Config};
 use crate::connection::{Connection, Counted, Step};
-use crate::distribution::Distribution;
 use crate::gate::Gate;
 use crate::pace::{Stop, burn, sharpen_sleeps, sleep_until};
 use crate::poller::Poller;
 use crate::queue::AcceptQueue;
 use crate::record::{Line, Record};
 use crate::request::Request;
-use crate::response::{Spent, body, send_all, served};
-use stats::Rng;
+use crate::response::{Own, Spent, body, send_all, served};
+use crate::times::{Draws, Times};
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -26,7 +25,9 @@ pub(crate) struct Shared {
     pub(crate) poller: Poller,
     pub(crate) queue: AcceptQueue,
     pub(crate) pool: Gate,
-    draws: Mutex<Draws>,
+    /// The virtual processor, if CPU time is virtual.
+    pub(crate) processor: Option<VirtualProcessor>,
+    draws: Draws,
     pub(crate) record: Option<Record>,
     /// Response bodies by their size.
     bodies: HashMap<u64, Vec<u8>>,
@@ -36,28 +37,14 @@ pub(crate) struct Shared {
     started: Instant,
 }
 
-/// The random streams, one for each purpose.
-#[derive(Debug)]
-struct Draws {
-    cpu: Rng,
-    wait: Rng,
-    hold: Rng,
-}
-
-impl Draws {
-    fn new(seed: u64) -> Self {
-        let stream = |purpose| Rng::new(seed, purpose);
-        Draws { cpu: stream("sample cpu"), wait: stream("sample wait"), hold: stream("sample hold") }
-    }
-}
-
 impl Shared {
     pub(crate) fn new(config: Config, poller: Poller, record: Option<Record>) -> Self {
         Shared {
             poller,
             queue: AcceptQueue::new(config.accept_queue),
             pool: Gate::new(config.pool_slots),
-            draws: Mutex::new(Draws::new(config.seed)),
+            processor: config.cores.map(VirtualProcessor::new),
+            draws: Draws::new(config.seed, config.numbered),
             record,
             bodies: bodies(&config),
             served: AtomicU64::new(0),
@@ -127,9 +114,14 @@ impl Shared {
         if let Some(stall) = &self.config.stall {
             sleep_until(Instant::now() + stall.wait(self.started.elapsed()), &self.stop);
         }
+        if let Some(own) = self.own_answer(&request.path) {
+            connection.presence = None;
+            let bytes = own.bytes(request);
+            return send_all(&connection.stream, &bytes, self.config.read_timeout, &self.stop).ok();
+        }
         let queue = connection.arrival.elapsed();
         let work = self.config.work(&request.path);
-        let mut spent = self.work(work, lock)?;
+        let mut spent = self.work(self.draws.times(work, &request.arrival), lock)?;
         spent.queue = queue;
         let body = self.bodies.get(&work.body.get()).map_or(&[][..], Vec::as_slice);
         let answer = served(request, &spent, body);
@@ -141,22 +133,50 @@ impl Shared {
         sent.ok()
     }
 
-    fn work(&self, work: &Work, lock: Option<&Gate>) -> Option<Spent> {
+    /// What a service with a virtual processor answers itself.
+    fn own_answer(&self, path: &str) -> Option<Own> {
+        let processor = self.processor.as_ref()?;
+        let boot = self.config.boot.unwrap_or(Boot { span: Duration::ZERO, cpu: 0.0 });
+        let up = self.started.elapsed();
+        match path {
+            "/metrics" => {
+                let booted = boot.cpu * processor.cores() * up.min(boot.span).as_secs_f64();
+                Some(Own::Metrics {
+                    used: processor.used() + booted,
+                    cores: processor.cores(),
+                    // Without the request for the metrics.
+                    in_flight: self.poller.in_flight.load(Ordering::Relaxed).saturating_sub(1),
+                    served: self.served.load(Ordering::Relaxed),
+                    up,
+                })
+            }
+            _ if up < boot.span => Some(Own::Booting),
+            "/ready" => Some(Own::Ready),
+            _ => None,
+        }
+    }
+
+    fn work(&self, times: Times, lock: Option<&Gate>) -> Option<Spent> {
         let mut spent = Spent::default();
-        if let Some(cpu) = &work.cpu {
-            let amount = self.draw(cpu, |draws| &mut draws.cpu);
-            spent.cpu = match lock {
-                None => burn(amount, &self.stop),
-                Some(lock) => self.burn_in_turns(amount, lock),
+        // The end of the work as planned: a late wake-up does not make the wait longer.
+        let mut planned = None;
+        if !times.cpu.is_zero() {
+            spent.cpu = match (&self.processor, lock) {
+                (Some(processor), _) => {
+                    planned = Some(processor.work(times.cpu)?);
+                    times.cpu
+                }
+                (None, None) => burn(times.cpu, &self.stop),
+                (None, Some(lock)) => self.burn_in_turns(times.cpu, lock),
             };
         }
-        if let Some(wait) = &work.wait {
-            let begin = Instant::now();
-            sleep_until(begin + self.draw(wait, |draws| &mut draws.wait), &self.stop);
+        if !times.wait.is_zero() {
+            let begin = planned.unwrap_or_else(Instant::now);
+            sleep_until(begin + times.wait, &self.stop);
             spent.wait = begin.elapsed();
         }
-        if let Some(hold) = &work.hold {
-            (spent.pool, spent.hold) = self.hold(self.draw(hold, |draws| &mut draws.hold))?;
+        if !times.hold.is_zero() {
+            (spent.pool, spent.hold) = self.hold(times.hold)?;
         }
         if self.stop.is_asked() { None } else { Some(spent) }
     }
@@ -183,10 +203,6 @@ impl Shared {
         sleep_until(planned, &self.stop);
         self.pool.leave(planned);
         Some((grant.start.saturating_duration_since(begin), grant.start.elapsed()))
-    }
-
-    fn draw(&self, from: &Distribution, stream: impl Fn(&mut Draws) -> &mut Rng) -> Duration {
-        from.draw(stream(&mut self.draws.lock().expect("nothing panics while it draws")))
     }
 
     fn note(&self, connection: &Connection, path: &str, status: u16, generator: &str) {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Spent {
     /// In the accept queue.
     pub(crate) queue: Duration,
-    /// CPU time of the handler, without that of others.
+    /// CPU time of the handler, without that of others; of the virtual processor if there is one.
     pub(crate) cpu: Duration,
     /// Waiting for something that is not shared.
     pub(crate) wait: Duration,
@@ -64,11 +64,7 @@ impl Refusal {
 /// The response to a request that was served.
 pub(crate) fn served(request: &Request, spent: &Spent, body: &[u8]) -> Vec<u8> {
     let ms = |span: Duration| span.as_secs_f64() * 1e3;
-    let connection = match (request.keep_alive, request.minor) {
-        (false, _) => "Connection: close\r\n",
-        (true, 0) => "Connection: keep-alive\r\n",
-        (true, _) => "",
-    };
+    let connection = connection(request);
     let mut answer = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nServer-Timing: queue;dur={:.3}, \
          cpu;dur={:.3}, wait;dur={:.3}, pool;dur={:.3}, hold;dur={:.3}\r\n{connection}\r\n",
@@ -84,6 +80,78 @@ pub(crate) fn served(request: &Request, spent: &Spent, body: &[u8]) -> Vec<u8> {
         answer.extend_from_slice(body);
     }
     answer
+}
+
+/// What a service with a virtual processor answers itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Own {
+    /// It is ready.
+    Ready,
+    /// It is not ready yet.
+    Booting,
+    /// Its metrics.
+    Metrics {
+        /// Virtual processor time, in core seconds.
+        used: f64,
+        /// Cores of the virtual processor.
+        cores: f64,
+        /// Requests in progress.
+        in_flight: usize,
+        /// Requests that were served.
+        served: u64,
+        /// Since the start.
+        up: Duration,
+    },
+}
+
+impl Own {
+    /// The whole response.
+    pub(crate) fn bytes(self, request: &Request) -> Vec<u8> {
+        let (status, content, text) = match self {
+            Own::Ready => ("200 OK", "text/plain", "ready\n".to_owned()),
+            Own::Booting => ("503 Service Unavailable", "text/plain", "the service is starting\n".to_owned()),
+            Own::Metrics { used, cores, in_flight, served, up } => (
+                "200 OK",
+                "text/plain; version=0.0.4",
+                format!(
+                    "# HELP process_cpu_seconds_total Virtual processor time used, in core seconds.\n\
+                     # TYPE process_cpu_seconds_total counter\n\
+                     process_cpu_seconds_total {used:.9}\n\
+                     # HELP sample_cpu_limit_cores Cores of the virtual processor.\n\
+                     # TYPE sample_cpu_limit_cores gauge\n\
+                     sample_cpu_limit_cores {cores}\n\
+                     # HELP sample_requests_in_flight Requests in the accept queue or with a thread.\n\
+                     # TYPE sample_requests_in_flight gauge\n\
+                     sample_requests_in_flight {in_flight}\n\
+                     # HELP sample_requests_total Requests that were served.\n\
+                     # TYPE sample_requests_total counter\n\
+                     sample_requests_total {served}\n\
+                     # HELP sample_uptime_seconds Time since the start.\n\
+                     # TYPE sample_uptime_seconds gauge\n\
+                     sample_uptime_seconds {:.6}\n",
+                    up.as_secs_f64()
+                ),
+            ),
+        };
+        let connection = connection(request);
+        let mut answer = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {content}\r\nContent-Length: {}\r\n{connection}\r\n",
+            text.len()
+        );
+        if !request.head_only {
+            answer.push_str(&text);
+        }
+        answer.into_bytes()
+    }
+}
+
+/// The field that says whether the connection is kept, where the version does not.
+fn connection(request: &Request) -> &'static str {
+    match (request.keep_alive, request.minor) {
+        (false, _) => "Connection: close\r\n",
+        (true, 0) => "Connection: keep-alive\r\n",
+        (true, _) => "",
+    }
 }
 
 /// A body of this many bytes.

@@ -1,9 +1,11 @@
 //! The running service: starts the threads, counts, stops.
 
+use crate::allotment::VirtualProcessor;
 use crate::config::Config;
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::handler::Shared;
+use crate::pace::sharpen_sleeps;
 use crate::poller::Poller;
 use crate::record::Record;
 use rustix::net::listen;
@@ -98,7 +100,7 @@ impl Running {
 
     fn spawn(&mut self, listener: TcpListener) -> Result<(), Error> {
         let (workers, threads) = (self.shared.config.workers, self.shared.config.threads);
-        let asked = workers * threads + 1;
+        let asked = workers * threads + 1 + usize::from(self.shared.processor.is_some());
         let mut start = |name: String, work: Box<dyn FnOnce() + Send>| {
             let started = self.threads.len() + 1;
             let thread = thread::Builder::new().name(name).stack_size(STACK).spawn(work);
@@ -111,6 +113,16 @@ impl Running {
                 let (shared, lock) = (Arc::clone(&self.shared), lock.clone());
                 start(format!("sample-{worker}-{thread}"), Box::new(move || shared.handle(lock.as_deref())))?;
             }
+        }
+        if self.shared.processor.is_some() {
+            let shared = Arc::clone(&self.shared);
+            start(
+                "sample-processor".to_string(),
+                Box::new(move || {
+                    sharpen_sleeps();
+                    shared.processor.iter().for_each(VirtualProcessor::run);
+                }),
+            )?;
         }
         let shared = Arc::clone(&self.shared);
         start(
@@ -125,6 +137,7 @@ impl Running {
         self.shared.stop.now();
         self.shared.queue.close();
         self.shared.pool.close();
+        self.shared.processor.iter().for_each(VirtualProcessor::close);
         for thread in self.threads.drain(..) {
             // A handler does not panic; if one did, it has printed why.
             let _ = thread.join();

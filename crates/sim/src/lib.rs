@@ -22,5 +22,5 @@ mod traffic;
 
 pub use lint::lint;
 pub use outcome::Outcome;
-pub use requests::Requests;
+pub use requests::{Arrival, Requests};
 pub use run::{Fidelity, run, run_many, run_on, run_parallel};

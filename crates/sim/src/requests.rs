@@ -34,6 +34,7 @@ mod placing;
 mod pool;
 mod processor;
 mod program;
+mod schedule;
 mod send;
 mod serve;
 mod service;
@@ -46,14 +47,15 @@ use crate::plant::{InstanceId, Plant, Window};
 use crate::settings::{ServiceId, System, Traffic};
 use admission::AdmissionControl;
 use arrivals::Arrivals;
-use draw::Draw;
+use draw::draw_of;
 use instance::{ConnectionSlab, IdlePool, Instance, Process};
 use keys::Keys;
 use placing::Placing;
 use pool::PoolState;
 use program::Program;
+pub use schedule::Arrival;
 use service::ServiceState;
-use stats::{Rng, SplitMix};
+use stats::{Draw, Rng, SplitMix};
 use std::time::Duration;
 use timers::{Due, Timers};
 use tournament::Tournament;
@@ -85,7 +87,7 @@ pub struct Requests {
     /// The random stream of each user of a closed model.
     users: Vec<SplitMix>,
     thinking: Draw,
-    seeds: Rng,
+    seeds: stats::Requests,
     balance: Rng,
     chance: Rng,
     reuse: Rng,
@@ -120,7 +122,7 @@ impl Requests {
             keys: Keys::new(system),
             users: Vec::new(),
             thinking: Draw::Constant(0.0),
-            seeds: Rng::new(seed, "requests"),
+            seeds: stats::Requests::new(seed),
             balance: Rng::new(seed, "balance"),
             chance: Rng::new(seed, "processes"),
             reuse: Rng::new(seed, "connections"),
@@ -130,7 +132,7 @@ impl Requests {
                 plant.arrivals = Arrivals::new(rates, *bin, *arrivals, *noise, seed);
             }
             Traffic::Closed { users, think } => {
-                plant.thinking = Draw::new(think);
+                plant.thinking = draw_of(think);
                 let mut seeds = Rng::new(seed, "users");
                 plant.users = (0..*users).map(|_| SplitMix::new(seeds.bits())).collect();
                 (0..*users).for_each(|user| plant.think(user, 0));
@@ -273,7 +275,7 @@ impl Plant for Requests {
                 }
             } else {
                 self.arrivals.advance();
-                let rng = SplitMix::new(self.seeds.bits());
+                let rng = self.seeds.arrive();
                 self.enter(rng, From::Open, 0);
             }
             self.run_ready();

@@ -10,6 +10,7 @@ extern crate alloc;
 extern crate std;
 
 mod dispersion;
+mod draw;
 mod drift;
 mod long_run;
 mod rng;
@@ -21,6 +22,7 @@ mod threshold;
 mod ziggurat;
 
 pub use dispersion::Dispersion;
+pub use draw::{Draw, NumberedRequests, Requests};
 pub use drift::Drift;
 pub use long_run::LongRun;
 pub use rng::Rng;

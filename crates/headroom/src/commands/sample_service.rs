@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::output;
 use clap::ValueEnum;
-use sample::{Config, Distribution, Error, Route, Service, Stall, WhenFull};
+use sample::{Boot, Config, Distribution, Error, Route, Service, Stall, WhenFull};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,7 +16,11 @@ use units::{Bytes, parse_duration};
 ///
 /// It uses real threads, CPU work, waits and a shared pool. A request uses CPU time, then waits, then holds a slot of
 /// the pool; each is 0 unless set. SPAN is fixed (20ms) or random: exp(20ms), lognormal(20ms,0.5) with median and
-/// sigma, uniform(10ms,30ms).
+/// sigma, lognormal(20ms,cv=0.5) with mean and coefficient of variation, uniform(10ms,30ms).
+///
+/// With --cores, CPU time is not used but waited for: the requests in progress share that many virtual cores, so many
+/// instances on one machine behave like small containers. /metrics then reports the virtual processor time
+/// (process_cpu_seconds_total), and /ready whether the service has started.
 ///
 /// Responses contain Server-Timing with the milliseconds in queue, cpu, wait, pool (waiting for a slot) and hold.
 #[derive(Debug, clap::Args)]
@@ -71,6 +75,24 @@ pub struct Args {
     /// after the stall
     #[arg(long, value_name = "STALL", help_heading = "Work of a request")]
     stall: Option<Stall>,
+
+    /// Cores of a virtual processor, such as 0.5, that the CPU time of requests takes its share of instead of the
+    /// machine's
+    #[arg(long, value_name = "COUNT", help_heading = "Virtual processor", conflicts_with = "global_lock")]
+    cores: Option<f64>,
+
+    /// Time until the service is ready: until then it responds with 503
+    #[arg(long, value_name = "SPAN", value_parser = parse_duration, help_heading = "Virtual processor", requires = "cores")]
+    boot: Option<Duration>,
+
+    /// Share of the virtual processor that is used during --boot
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "100%", help_heading = "Virtual processor", requires = "boot")]
+    boot_cpu: f64,
+
+    /// Draw the times of a request from its number in X-Headroom-Arrival, from 0: every instance with this seed gives it
+    /// the same times, and so does headroom simulate with the seed of its case
+    #[arg(long, help_heading = "Work of a request")]
+    numbered: bool,
 
     /// CPU time for each request
     #[arg(long, value_name = "SPAN", help_heading = "Work of a request")]
@@ -130,7 +152,9 @@ Examples:
   headroom sample-service --threads 4 --cpu 'exp(5ms)' --wait 20ms \\
       --record arrivals.csv
   headroom sample-service --route '/search.cgi hold=18.6ms' --pool-slots 2 \\
-      --slow-above 12";
+      --slow-above 12
+  headroom sample-service --cores 0.5 --cpu 'exp(10ms)' --wait 80ms \\
+      --threads 64 --boot 1s";
 
 /// Runs the service until SIGINT or SIGTERM.
 pub fn run(args: &Args) -> Exit {
@@ -159,6 +183,9 @@ fn plan(args: &Args) -> Config {
     config.seed = args.seed;
     config.record.clone_from(&args.record);
     config.global_lock = args.global_lock;
+    config.cores = args.cores;
+    config.boot = args.boot.map(|span| Boot { span, cpu: args.boot_cpu });
+    config.numbered = args.numbered;
     config.stall = args.stall;
     if args.stall.is_some() {
         // What comes during a stall waits for its end, however many they are.
@@ -182,6 +209,13 @@ fn plan(args: &Args) -> Config {
     // The first route of a path counts, so those that were typed come before the preset's.
     config.routes.splice(0..0, args.route.iter().cloned());
     config
+}
+
+/// A share such as `50%` or `0.5`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    let found = number.trim().parse::<f64>().map(|number| scale * number);
+    found.ok().filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| "expected 0% to 100%".to_owned())
 }
 
 fn set<T>(field: &mut T, typed: Option<T>) {
@@ -225,6 +259,9 @@ fn limits(config: &Config) -> String {
 fn exit(error: &Error) -> Exit {
     match error {
         Error::Zero { .. }
+        | Error::Cores { .. }
+        | Error::NeedsCores { .. }
+        | Error::LockedCores
         | Error::TooManyThreads { .. }
         | Error::BodyTooLarge { .. }
         | Error::Distribution { .. }
@@ -265,6 +302,43 @@ mod tests {
         assert_eq!(config.when_full, WhenFull::Unavailable);
         assert!(config.work("/search.cgi").hold.is_some());
         assert_eq!(config.work("/").cpu, "exp(5ms)".parse().ok());
+    }
+
+    #[test]
+    fn a_virtual_processor_is_set_as_typed() {
+        let config = planned("--cores 0.5 --boot 1s --boot-cpu 50% --numbered --cpu lognormal(10ms,cv=0.6)");
+        let boot = Boot { span: Duration::from_secs(1), cpu: 0.5 };
+        assert_eq!((config.cores, config.boot, config.numbered), (Some(0.5), Some(boot), true));
+        assert_eq!(limits(&config), "other paths up to 50/s (the virtual processor)");
+        assert_eq!(share("150%"), Err("expected 0% to 100%".to_owned()));
+        assert_eq!(share("0.25"), Ok(0.25));
+    }
+
+    #[test]
+    fn a_numbered_request_has_the_times_that_the_simulator_draws() {
+        let case = "\
+case: numbered
+seed: 42
+rows: 1s
+measured: 60s
+traffic: { rate: 200/s }
+services:
+  web:
+    endpoints: { page: { cpu: lognormal 20ms cv 0.6, wait: exponential 80ms } }
+    server: {}
+    hosts: { small: { cores: 1 } }
+";
+        let given = config::case::Given::default();
+        let case = config::case::parse("numbered.yaml", case, std::path::Path::new(""), given)
+            .unwrap_or_else(|problems| panic!("{problems}"));
+        let arrivals = sim::Requests::schedule(&case.stages[0].system);
+        assert!(arrivals.len() > 10_000, "{}", arrivals.len());
+        let config = planned("--seed 42 --numbered --cpu lognormal(20ms,cv=0.6) --wait exp(80ms)");
+        let service = sample::Numbered::new(&config);
+        for (number, arrival) in (0..).zip(&arrivals).take(10_000) {
+            let times = service.times("/", number);
+            assert_eq!((times.cpu, times.wait), (arrival.cpu, arrival.wait), "request {number}");
+        }
     }
 
     #[test]

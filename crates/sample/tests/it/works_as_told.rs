@@ -41,6 +41,47 @@ fn the_pool_carries_its_slots_over_its_hold() {
 }
 
 #[test]
+fn a_virtual_processor_carries_its_allotment_and_uses_none_of_the_machine() {
+    let routes = vec!["/ cpu=5ms".parse().unwrap()];
+    let config = Config { threads: 16, cores: Some(0.5), routes, ..Config::default() };
+    let service = Service::start(config.clone()).unwrap();
+    let metric = |name: &str| {
+        let body = Client::connect(service.addr()).get("/metrics").unwrap().body;
+        let text = String::from_utf8(body).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().parse::<f64>().unwrap()
+    };
+    assert_eq!(metric("sample_cpu_limit_cores "), 0.5);
+    let mut client = Client::connect(service.addr());
+    let begin = Instant::now();
+    let answer = client.get("/").unwrap();
+    // 5 ms on half a core.
+    assert!(begin.elapsed() >= Duration::from_millis(10), "{:?}", begin.elapsed());
+    assert!((timing(&answer.head, "cpu") - 5.0).abs() < 1e-6, "{}", answer.head);
+    let used = metric("process_cpu_seconds_total ");
+    assert!((used - 0.005).abs() < 1e-6, "{used} core seconds");
+    assert_eq!((metric("sample_requests_total "), metric("sample_requests_in_flight ")), (1.0, 0.0));
+    service.stop().unwrap();
+    let rate = closed_loop(config, "/", 8, Duration::from_millis(900));
+    assert!((95.0..=101.0).contains(&rate), "half a core carries 100 of 5 ms a second, not {rate}");
+}
+
+#[test]
+fn a_service_that_boots_is_not_ready() {
+    let boot = Some(sample::Boot { span: Duration::from_millis(300), cpu: 0.5 });
+    let service = Service::start(Config { cores: Some(2.0), boot, ..Config::default() }).unwrap();
+    let mut client = Client::connect(service.addr());
+    let status = |client: &mut Client, path: &str| client.get(path).unwrap().status;
+    let booting = [status(&mut client, "/ready"), status(&mut client, "/"), status(&mut client, "/metrics")];
+    assert_eq!(booting, [503, 503, 200]);
+    thread::sleep(Duration::from_millis(350));
+    assert_eq!([status(&mut client, "/ready"), status(&mut client, "/")], [200, 200]);
+    let text = String::from_utf8(client.get("/metrics").unwrap().body).unwrap();
+    // Half of two cores for 0.3 s.
+    assert!(text.contains("process_cpu_seconds_total 0.300000000\n"), "{text}");
+}
+
+#[test]
 fn capacity_falls_as_threshold_over_n() {
     let routes = vec!["/ hold=5ms".parse().unwrap()];
     let config = Config { threads: 16, pool_slots: 2, slow_above: Some(4), routes, ..Config::default() };

@@ -1,89 +1,34 @@
-//! Distributions prepared for drawing: in nanoseconds, with constants precomputed.
+//! Distributions prepared for drawing, in nanoseconds. The draws themselves are those of [`stats::Draw`], which a service
+//! that is built for tests uses too.
 
 use super::nanos;
 use crate::settings::Distribution;
-use stats::SplitMix;
-use std::sync::Arc;
-use std::time::Duration;
+use stats::Draw;
 
-/// A distribution of times in nanoseconds.
-#[derive(Debug, Clone)]
-pub(super) enum Draw {
-    Constant(f64),
-    Exponential(f64),
-    LogNormal { mu: f64, sigma: f64 },
-    Erlang { shape: u32, mean: f64 },
-    HyperExponential { first: f64, means: [f64; 2] },
-    Uniform { least: f64, span: f64 },
-    Empirical(Arc<[(Duration, f64)]>),
-}
-
-impl Draw {
-    pub(super) fn new(distribution: &Distribution) -> Self {
-        match distribution {
-            Distribution::Constant(time) => Draw::Constant(nanos(*time) as f64),
-            Distribution::Exponential { mean } => Draw::Exponential(nanos(*mean) as f64),
-            Distribution::LogNormal { mean, cv } => {
-                let variance = libm::log1p(cv * cv);
-                match nanos(*mean) {
-                    0 => Draw::Constant(0.0),
-                    mean => Draw::LogNormal {
-                        mu: libm::log(mean as f64) - 0.5 * variance,
-                        sigma: libm::sqrt(variance),
-                    },
-                }
-            }
-            Distribution::Erlang { shape, mean } => {
-                let shape = (*shape).max(1);
-                Draw::Erlang { shape, mean: nanos(*mean) as f64 / f64::from(shape) }
-            }
-            Distribution::HyperExponential { mean, cv } => {
-                let square = (cv * cv).max(1.0);
-                let first = 0.5 * (1.0 + libm::sqrt((square - 1.0) / (square + 1.0)));
-                let half = 0.5 * nanos(*mean) as f64;
-                // With a very large coefficient of variation the second one is never drawn: its time is then zero.
-                let second = if first < 1.0 { half / (1.0 - first) } else { 0.0 };
-                Draw::HyperExponential { first, means: [half / first, second] }
-            }
-            Distribution::Uniform { least, most } => {
-                let least = nanos(*least) as f64;
-                Draw::Uniform { least, span: (nanos(*most) as f64 - least).max(0.0) }
-            }
-            Distribution::Empirical(points) => Draw::Empirical(Arc::clone(points)),
+/// The distribution in nanoseconds.
+pub(super) fn draw_of(distribution: &Distribution) -> Draw {
+    match distribution {
+        Distribution::Constant(time) => Draw::Constant(nanos(*time) as f64),
+        Distribution::Exponential { mean } => Draw::Exponential(nanos(*mean) as f64),
+        Distribution::LogNormal { mean, cv } => Draw::log_normal(nanos(*mean) as f64, *cv),
+        Distribution::Erlang { shape, mean } => {
+            let shape = (*shape).max(1);
+            Draw::Erlang { shape, mean: nanos(*mean) as f64 / f64::from(shape) }
         }
-    }
-
-    #[inline]
-    pub(super) fn draw(&self, rng: &mut SplitMix) -> f64 {
-        match self {
-            Draw::Constant(time) => *time,
-            Draw::Exponential(mean) => mean * rng.exponential_fast(),
-            Draw::LogNormal { mu, sigma } => libm::exp(mu + sigma * rng.normal_fast()),
-            Draw::Erlang { shape, mean } => {
-                let sum: f64 = (0..*shape).map(|_| rng.exponential_fast()).sum();
-                mean * sum
-            }
-            Draw::HyperExponential { first, means } => {
-                let which = usize::from(rng.uniform() >= *first);
-                means[which] * rng.exponential_fast()
-            }
-            Draw::Uniform { least, span } => least + span * rng.uniform(),
-            Draw::Empirical(points) => empirical(points, rng.uniform()),
+        Distribution::HyperExponential { mean, cv } => {
+            let square = (cv * cv).max(1.0);
+            let first = 0.5 * (1.0 + libm::sqrt((square - 1.0) / (square + 1.0)));
+            let half = 0.5 * nanos(*mean) as f64;
+            // With a very large coefficient of variation the second one is never drawn: its time is then zero.
+            let second = if first < 1.0 { half / (1.0 - first) } else { 0.0 };
+            Draw::HyperExponential { first, means: [half / first, second] }
         }
-    }
-}
-
-/// The first point is an atom: nothing is known about values below it.
-fn empirical(points: &[(Duration, f64)], share: f64) -> f64 {
-    let above = points.partition_point(|&(_, up_to)| up_to <= share);
-    let time = |at: usize| nanos(points[at].0) as f64;
-    match above {
-        _ if points.is_empty() => 0.0,
-        0 => time(0),
-        above if above == points.len() => time(above - 1),
-        above => {
-            let (from, to) = (points[above - 1].1, points[above].1);
-            time(above - 1) + (time(above) - time(above - 1)) * (share - from) / (to - from)
+        Distribution::Uniform { least, most } => {
+            let least = nanos(*least) as f64;
+            Draw::Uniform { least, span: (nanos(*most) as f64 - least).max(0.0) }
+        }
+        Distribution::Empirical(points) => {
+            Draw::Empirical(points.iter().map(|(time, up_to)| (nanos(*time) as f64, *up_to)).collect())
         }
     }
 }
@@ -91,6 +36,9 @@ fn empirical(points: &[(Duration, f64)], share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stats::SplitMix;
+    use std::sync::Arc;
+    use std::time::Duration;
 
     #[test]
     fn means_and_variations_are_those_of_the_settings() {
@@ -108,7 +56,7 @@ mod tests {
             (Distribution::Empirical(Arc::from(points)), 22.5, 0.390_21),
         ];
         for (distribution, mean, variation) in rows {
-            let draw = Draw::new(&distribution);
+            let draw = draw_of(&distribution);
             let mut rng = SplitMix::new(11);
             let n = 1_000_000;
             let (mut sum, mut squares) = (0.0, 0.0);

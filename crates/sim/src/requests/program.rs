@@ -1,9 +1,10 @@
 //! The steps of requests, flattened: the steps of all endpoints of all services in one array.
 
-use super::draw::Draw;
+use super::draw::draw_of;
 use super::incidents::Incident;
 use super::nanos;
 use crate::settings::{Connections, Service, Step, System};
+use stats::Draw;
 
 /// One step of a request; numbers in nanoseconds.
 #[derive(Debug, Clone)]
@@ -63,15 +64,15 @@ impl Program {
     fn op(&mut self, system: &System, step: &Step, purpose: &str) -> Op {
         match step {
             Step::Work { cpu, wait, bursts, incidents } => Op::Work {
-                cpu: Draw::new(cpu),
-                wait: Draw::new(wait),
+                cpu: draw_of(cpu),
+                wait: draw_of(wait),
                 bursts: (*bursts).clamp(1, u32::from(u16::MAX)) as u16,
                 incidents: incidents.as_ref().map(|incidents| {
                     self.incidents.push(Incident::new(incidents, system.seed, purpose));
                     (self.incidents.len() - 1) as u16
                 }),
             },
-            Step::Hold { pool, time } => Op::Hold { pool: pool.0, time: Draw::new(time) },
+            Step::Hold { pool, time } => Op::Hold { pool: pool.0, time: draw_of(time) },
             Step::Calls(calls) => {
                 let first = self.calls.len() as u32;
                 let mut cpu = 0.0;

@@ -2,7 +2,7 @@
 
 use super::admission::AdmissionControl;
 use super::balancers::Balancers;
-use super::draw::Draw;
+use super::draw::draw_of;
 use super::list::List;
 use super::nanos;
 use super::placing::Placing;
@@ -11,6 +11,7 @@ use super::slots::Slots;
 use crate::plant::Window;
 use crate::settings::{Accept, Algorithm, Connections, Host, Retries, Reuse, Service, Start, System};
 use control::balance::RetryBudget;
+use stats::Draw;
 use std::time::Duration;
 use units::{Rate, Ratio};
 
@@ -140,8 +141,8 @@ impl ServiceState {
             quantum: lock.map(|quantum| nanos(quantum).max(1) as f64),
             front: server.front.as_ref().map(|front| Front {
                 workers: front.workers.max(1),
-                cpu: Draw::new(&front.cpu),
-                wait: Draw::new(&front.wait),
+                cpu: draw_of(&front.cpu),
+                wait: draw_of(&front.wait),
                 bound: front.bound,
             }),
             algorithm: balancing.algorithm,
