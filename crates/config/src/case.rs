@@ -32,6 +32,7 @@ pub mod row;
 mod scaling_file;
 mod schema;
 mod space;
+mod tree;
 mod tuning;
 mod vary;
 mod words;

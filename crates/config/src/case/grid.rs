@@ -4,11 +4,11 @@
 //! and a message shows the line of the key that was varied.
 
 use super::Tree;
-use fields::{Problem, Report, child, suggestion};
-use std::fmt;
+use super::tree::{Absent, path_of, set};
+use fields::{Problem, Report, suggestion};
 use std::str::FromStr;
 use thiserror::Error;
-use yaml::{Key, Kind, Node};
+use yaml::Kind;
 
 /// A key of a case, and the values that it takes in turn: `services.shop.instances=2,4,8`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl FromStr for Vary {
         let (key, values) = text.split_once('=').ok_or(NotVary::Form)?;
         let values: Vec<String> =
             separated(values).into_iter().map(|value| value.trim().to_owned()).collect();
-        if steps(key).is_none() || values.iter().any(String::is_empty) {
+        if path_of(key).is_none() || values.iter().any(String::is_empty) {
             return Err(NotVary::Form);
         }
         match values.iter().find(|value| yaml::tree(value).is_err()) {
@@ -75,41 +75,6 @@ fn separated(text: &str) -> Vec<&str> {
     }
     parts.push(&text[from..]);
     parts
-}
-
-/// A step of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step<'a> {
-    Key(&'a str),
-    Item(usize),
-}
-
-impl fmt::Display for Step<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Step::Key(name) => write!(f, "{name}"),
-            Step::Item(place) => write!(f, "[{place}]"),
-        }
-    }
-}
-
-/// The steps of a path; none if it is not a path.
-fn steps(path: &str) -> Option<Vec<Step<'_>>> {
-    let mut steps = Vec::new();
-    for part in path.split('.') {
-        let (name, items) = part.split_at(part.find('[').unwrap_or(part.len()));
-        if name.is_empty() {
-            return None;
-        }
-        steps.push(Step::Key(name));
-        for item in items.split_terminator(']') {
-            steps.push(Step::Item(item.strip_prefix('[')?.parse().ok()?));
-        }
-        if !(items.is_empty() || items.ends_with(']')) {
-            return None;
-        }
-    }
-    Some(steps)
 }
 
 impl Grid {
@@ -174,8 +139,10 @@ impl Grid {
             let mut tree = stage.4.clone();
             for (vary, value) in self.keys.iter().zip(&values) {
                 let value = yaml::tree(value).expect("parsed when the key was read");
-                let steps = steps(&vary.key).expect("parsed when the key was read");
-                if let Err(wrong) = set(&mut tree, &steps, String::new(), value) {
+                let path = path_of(&vary.key).expect("parsed when the key was read");
+                let removes = matches!(value.kind, Kind::Empty) && !vary.key.ends_with(']');
+                let value = Some(value).filter(|_| !removes);
+                if let Err(wrong) = set(&mut tree, &path, value, Absent::Refused) {
                     self.refuse(
                         report,
                         wrong.span,
@@ -200,76 +167,6 @@ impl Grid {
         let place = fields::Place { path: String::new(), span };
         report.problems.push(Problem::error(&report.source, &place, message).help(help));
     }
-}
-
-struct Wrong {
-    span: std::ops::Range<usize>,
-    message: String,
-    help: String,
-}
-
-/// Sets a value; problems with it are shown at the value that it replaces, or at the table that it is added to.
-fn set(node: &mut Node, steps: &[Step<'_>], path: String, value: Node) -> Result<(), Wrong> {
-    let [step, rest @ ..] = steps else {
-        let span = node.span.clone();
-        *node = moved(value, &span);
-        return Ok(());
-    };
-    let span = node.span.clone();
-    let shown = if path.is_empty() { "the case".to_owned() } else { format!("`{path}`") };
-    let wrong = |message: String, help: String| Err(Wrong { span: span.clone(), message, help });
-    match (&mut node.kind, *step) {
-        (Kind::Table(entries), Step::Key(name)) => {
-            let place = entries.iter().position(|(key, _)| key.name == name);
-            match (place, rest) {
-                (Some(place), []) if matches!(value.kind, Kind::Empty) => {
-                    entries.remove(place);
-                    Ok(())
-                }
-                (Some(place), rest) => set(&mut entries[place].1, rest, child(&path, name), value),
-                (None, []) => {
-                    // A key that the file leaves at its default.
-                    if !matches!(value.kind, Kind::Empty) {
-                        let key = Key { name: name.to_owned(), span: span.clone() };
-                        entries.push((key, moved(value, &span)));
-                    }
-                    Ok(())
-                }
-                (None, _) => wrong(
-                    format!("{shown} has no key `{name}`"),
-                    suggestion(name, entries.iter().map(|(key, _)| key.name.as_str())),
-                ),
-            }
-        }
-        (Kind::List(items), Step::Item(place)) => match items.len() {
-            length if place >= length => wrong(
-                format!("{shown} has {length} items"),
-                format!("count from 0: at most {path}[{}]", length.max(1) - 1),
-            ),
-            _ => set(&mut items[place], rest, format!("{path}[{place}]"), value),
-        },
-        (kind, step) => {
-            let help = if matches!(kind, Kind::List(_)) {
-                format!("write {path}[0]")
-            } else {
-                format!("end the key at {path}")
-            };
-            wrong(format!("{shown} is {}, which has no `{step}`", kind.shown()), help)
-        }
-    }
-}
-
-/// The value with the span of what it stands for: its own is of another text.
-fn moved(node: Node, span: &std::ops::Range<usize>) -> Node {
-    let kind = match node.kind {
-        Kind::List(items) => Kind::List(items.into_iter().map(|item| moved(item, span)).collect()),
-        Kind::Table(entries) => {
-            let entry = |(key, value): (Key, Node)| (Key { span: span.clone(), ..key }, moved(value, span));
-            Kind::Table(entries.into_iter().map(entry).collect())
-        }
-        plain => plain,
-    };
-    Node { kind, span: span.clone(), inferred: node.inferred }
 }
 
 /// The most combinations of a grid: each is a simulation.

@@ -5,7 +5,8 @@ mod manifests;
 pub use manifests::{Manifest, Manifests};
 
 use super::Case;
-use super::vary::{Edit, key_of, value_of};
+use super::tree::key_of;
+use super::vary::{Edit, value_of};
 use control::alarm::AlarmSettings;
 use control::scaling::{Policy as Rule, SimpleScaling, StepScaling, TargetTracking};
 use import::aws::patch::{self, Change, Settings};

@@ -9,7 +9,8 @@ mod ladder;
 mod scaling;
 
 use super::Case;
-use super::vary::{Edit, flow, index, key_of};
+use super::tree::{at, key_of};
+use super::vary::{Edit, flow};
 use sim::settings::MINUTE;
 use std::str::FromStr;
 use std::time::Duration;
@@ -167,16 +168,6 @@ impl Finder<'_> {
 /// The path of a key below.
 fn below<S: AsRef<str>>(path: &[String], keys: &[S]) -> Vec<String> {
     path.iter().cloned().chain(keys.iter().map(|key| key.as_ref().to_owned())).collect()
-}
-
-/// The node at a path.
-pub(super) fn at<'a>(node: &'a Node, path: &[String]) -> Option<&'a Node> {
-    let Some((first, rest)) = path.split_first() else { return Some(node) };
-    match (&node.kind, index(first)) {
-        (Kind::List(items), Some(place)) => at(items.get(place)?, rest),
-        (Kind::Table(entries), _) => at(&entries.iter().find(|(key, _)| key.name == *first)?.1, rest),
-        _ => None,
-    }
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3600);

@@ -6,6 +6,7 @@
 
 use super::build::{build, traffic};
 use super::file::CaseTable;
+use super::tree::{Absent, at, key_of, set};
 use super::{Case, Given};
 use fields::{Problem, Report};
 use sim::settings::System;
@@ -47,18 +48,6 @@ impl Edit {
     pub fn key(&self) -> String {
         key_of(&self.path)
     }
-}
-
-/// A path in one word.
-pub(super) fn key_of(path: &[String]) -> String {
-    let mut key = String::new();
-    for part in path {
-        if !key.is_empty() && !part.starts_with('[') {
-            key.push('.');
-        }
-        key += part;
-    }
-    key
 }
 
 impl Template {
@@ -188,46 +177,10 @@ fn edited(tree: &Node, edits: &[Edit]) -> Node {
     let mut tree = tree.clone();
     for edit in edits {
         let value = edit.value.as_deref().and_then(|text| yaml::tree(text).ok());
-        set(&mut tree, &edit.path, value);
+        // A list has no such item: the variant is that of the other edits.
+        let _ = set(&mut tree, &edit.path, value, Absent::Added);
     }
     tree
-}
-
-pub(super) fn set(node: &mut Node, path: &[String], value: Option<Node>) {
-    let Some((first, rest)) = path.split_first() else { return };
-    if let Some(place) = index(first) {
-        let Kind::List(items) = &mut node.kind else { return };
-        match (items.get_mut(place), value) {
-            (Some(item), Some(value)) if rest.is_empty() => *item = value,
-            (Some(item), value) => set(item, rest, value),
-            (None, _) => {}
-        }
-        return;
-    }
-    if !matches!(node.kind, Kind::Table(_)) {
-        node.kind = Kind::Table(Vec::new());
-    }
-    let Kind::Table(entries) = &mut node.kind else { return };
-    let place = entries.iter().position(|(key, _)| key.name == *first);
-    match (place, value, rest.is_empty()) {
-        (Some(place), None, true) => drop(entries.remove(place)),
-        (Some(place), Some(value), true) => entries[place].1 = value,
-        (Some(place), value, false) => set(&mut entries[place].1, rest, value),
-        (None, None, _) => {}
-        (None, Some(value), _) => {
-            let mut added = Node { kind: Kind::Table(Vec::new()), span: 0..0, inferred: false };
-            match rest.is_empty() {
-                true => added = value,
-                false => set(&mut added, rest, Some(value)),
-            }
-            entries.push((Key { name: first.clone(), span: 0..0 }, added));
-        }
-    }
-}
-
-/// The place of an item in its list: `[2]`.
-pub(super) fn index(part: &str) -> Option<usize> {
-    part.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
 /// What has to be merged into the first tree to get the second; none if they are equal.
@@ -275,7 +228,7 @@ fn write_table(node: &Node, indent: usize, text: &mut String) {
 
 /// The value of a key of a tree with other values, as YAML on one line.
 pub(super) fn value_of(tree: &Node, edits: &[Edit], path: &[String]) -> Option<String> {
-    super::space::at(&edited(tree, edits), path).map(flow)
+    at(&edited(tree, edits), path).map(flow)
 }
 
 /// A value as YAML on one line.

@@ -2,7 +2,8 @@
 //!
 //! A manifest has what `kubectl apply` needs: kind, name, labels and the whole `spec`. What a server adds is left out.
 
-use super::super::vary::{Edit, set};
+use super::super::tree::{Absent, at, index, key_of, set};
+use super::super::vary::Edit;
 use crate::case::Case;
 use std::fmt::Write;
 use yaml::{Key, Kind, Node};
@@ -57,7 +58,7 @@ impl Case {
                 edit.path.get(1).and_then(|name| objects.iter().position(|object| object.service == *name));
             let target = place.and_then(|place| Some((place, objects[place].target(edit)?)));
             let Some((place, (path, value))) = target else {
-                found.elsewhere.push(super::super::vary::key_of(&edit.path));
+                found.elsewhere.push(key_of(&edit.path));
                 continue;
             };
             let known = changed.iter().position(|(other, _)| *other == place);
@@ -65,7 +66,7 @@ impl Case {
                 changed.push((place, objects[place].node.clone()));
                 changed.len() - 1
             });
-            set(&mut changed[index].1, &path, value);
+            let _ = set(&mut changed[index].1, &path, value, Absent::Added);
         }
         found.changed = changed
             .into_iter()
@@ -118,7 +119,7 @@ fn collect(node: &Node, objects: &mut Vec<Object>) {
     let metadata = kept.iter().filter_map(|key| Some((named(key), at(node, &["metadata", key])?.clone())));
     let mut metadata = table(metadata.collect());
     let applied = ["annotations", "kubectl.kubernetes.io/last-applied-configuration"].map(str::to_owned);
-    set(&mut metadata, &applied, None);
+    let _ = set(&mut metadata, &applied, None, Absent::Added);
     entries.push((named("metadata"), metadata));
     entries.extend(at(node, &["spec"]).map(|value| (named("spec"), value.clone())));
     objects.push(Object { service, of, node: table(entries) });
@@ -168,7 +169,7 @@ impl Object {
                 (path(&format!("{}/metadata/value", self.trigger("cpu", 0)?)), Some(words()?))
             }
             (Of::ScaledObject, ["keda", kind @ ("prometheus" | "cron"), item, key]) => {
-                let item = super::super::vary::index(item)?;
+                let item = index(item)?;
                 let field = match (*kind, *key) {
                     ("prometheus", "threshold") => "threshold",
                     ("cron", "replicas") => "desiredReplicas",
@@ -205,11 +206,6 @@ impl Object {
         let (place, _) = triggers.iter().enumerate().filter(of).nth(number)?;
         Some(format!("spec/triggers/[{place}]"))
     }
-}
-
-fn at<'a>(node: &'a Node, path: &[&str]) -> Option<&'a Node> {
-    let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
-    super::super::space::at(node, &path)
 }
 
 fn scalar(node: &Node, path: &[&str]) -> Option<String> {
