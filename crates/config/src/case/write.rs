@@ -10,6 +10,7 @@ mod model;
 
 pub use aws::{aws, terraform};
 pub use kubernetes::kubernetes;
+pub(super) use kubernetes::{Place, places, places_of_triggers};
 pub use model::{Endpoint, Measured, Pool, measured};
 
 /// A case file with keys to fill in.

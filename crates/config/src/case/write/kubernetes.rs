@@ -2,6 +2,8 @@
 
 mod keda;
 
+pub(in crate::case) use keda::places as places_of_triggers;
+
 use super::{Draft, application, head, key_for, original, start, to_fill_in};
 use control::scaling::hpa::{
     Behavior, Change, HpaSettings, Metric, Milli, RatePolicy, ResourceTarget, Rules, Select, Source,
@@ -57,6 +59,50 @@ pub fn kubernetes(found: &Autoscalers) -> Result<Draft, Vec<String>> {
     Ok(Draft { text: head + &services, left_out, assumed })
 }
 
+/// Where a case file has the target of a metric or trigger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::case) enum Place {
+    /// `cpu`.
+    Cpu,
+    /// `requests_per_second` of an HPA.
+    RequestsPerSecond,
+    /// `in_flight` of an HPA.
+    InFlight,
+    /// An entry of `metrics` of an HPA.
+    Metric(usize),
+    /// An entry of `prometheus` of a ScaledObject.
+    Query(usize),
+    /// An entry of `cron` of a ScaledObject.
+    Cron(usize),
+}
+
+/// The place of each metric of an autoscaler; none for those that a case file does not have.
+pub(in crate::case) fn places(autoscaler: &Autoscaler) -> Vec<Option<Place>> {
+    let (mut taken, mut entries) = (Vec::new(), 0);
+    let mut place = |metric: &Metric| {
+        let wanted = match (&metric.source, of_requests(&metric.name)) {
+            (Source::Resource { .. } | Source::ContainerResource { .. }, _) => {
+                match cpu_target(metric, autoscaler.pods.as_ref())? {
+                    // A second one has no place.
+                    ResourceTarget::Utilization(_) if taken.contains(&Place::Cpu) => return None,
+                    ResourceTarget::Utilization(_) => Some(Place::Cpu),
+                    ResourceTarget::AverageValue(_) => None,
+                }
+            }
+            (Source::Pods { .. }, Some(REQUESTS)) => Some(Place::RequestsPerSecond),
+            (Source::Pods { .. }, Some(IN_FLIGHT)) => Some(Place::InFlight),
+            (Source::Pods { .. } | Source::Object { .. } | Source::External { .. }, _) => None,
+        };
+        let found = wanted.filter(|wanted| !taken.contains(wanted)).unwrap_or_else(|| {
+            entries += 1;
+            Place::Metric(entries - 1)
+        });
+        taken.push(found);
+        Some(found)
+    };
+    autoscaler.settings.metrics.iter().map(&mut place).collect()
+}
+
 /// The targets of an autoscaler that a case file can say.
 #[derive(Debug, Default)]
 struct Targets {
@@ -73,31 +119,32 @@ impl Targets {
     fn of(autoscaler: &Autoscaler, left_out: &mut Vec<String>, assumed: &mut Vec<String>) -> Self {
         let mut targets = Targets::default();
         let pods = autoscaler.pods.as_ref();
-        for (metric, spot) in autoscaler.settings.metrics.iter().zip(&autoscaler.metric_spots) {
+        let metrics = autoscaler.settings.metrics.iter().zip(&autoscaler.metric_spots);
+        for ((metric, spot), place_of) in metrics.zip(places(autoscaler)) {
             let place = format!("{spot} (`{}`): {}", autoscaler.name, metric_words(metric));
             let measures = of_requests(&metric.name);
-            match (&metric.source, measures) {
-                (Source::Resource { .. } | Source::ContainerResource { .. }, _) => {
-                    match cpu_target(metric, pods) {
-                        Some(ResourceTarget::Utilization(percent)) if targets.cpu.is_none() => {
+            match (&metric.source, place_of) {
+                (Source::Resource { .. } | Source::ContainerResource { .. }, found) => {
+                    match (cpu_target(metric, pods), found) {
+                        (Some(ResourceTarget::Utilization(percent)), Some(_)) => {
                             targets.cpu = Some(percent);
                             left_out.extend(without_request(pods, &place));
                         }
-                        Some(ResourceTarget::Utilization(_)) => {
+                        (Some(ResourceTarget::Utilization(_)), None) => {
                             left_out.push(format!("{place} has a second target; left out"));
                         }
-                        Some(ResourceTarget::AverageValue(average)) => {
+                        (Some(ResourceTarget::AverageValue(average)), _) => {
                             let target = TotalTarget::AverageValue(average);
                             targets.others += &entry("Resource", metric, Some("cpu"), target);
                         }
-                        None => left_out.push(format!("{place} cannot be simulated; left out")),
+                        (None, _) => left_out.push(format!("{place} cannot be simulated; left out")),
                     }
                 }
-                (Source::Pods { average }, Some(REQUESTS)) if targets.requests_per_second.is_none() => {
+                (Source::Pods { average }, Some(Place::RequestsPerSecond)) => {
                     targets.requests_per_second = Some(*average);
                     assumed.push(format!("{place} is taken for the requests per second of a pod"));
                 }
-                (Source::Pods { average }, Some(IN_FLIGHT)) if targets.in_flight.is_none() => {
+                (Source::Pods { average }, Some(Place::InFlight)) => {
                     targets.in_flight = Some(*average);
                     assumed.push(format!("{place} is taken for the requests in flight at a pod"));
                 }

@@ -3,11 +3,31 @@
 //! A query is not evaluated, so what it measures is a key to fill in; the query itself is the comment.
 
 use super::super::MARK;
-use super::{behavior_words, cores, cpu_words, without_request};
+use super::{Place, behavior_words, cores, cpu_words, without_request};
 use control::scaling::hpa::{Milli, ResourceTarget, TotalTarget};
 use control::scaling::keda::{FallbackBehavior, KedaSettings, Pause, Trigger};
 use import::kubernetes::{Pods, ScaledObject, TriggerSource, TriggerText};
 use std::time::Duration;
+
+/// The place of each trigger of an object; none for those that a case file does not have.
+pub(in crate::case) fn places(object: &ScaledObject) -> Vec<Option<Place>> {
+    let (mut queries, mut schedules, mut has_cpu) = (0, 0, false);
+    let next = |count: &mut usize| {
+        *count += 1;
+        *count - 1
+    };
+    let mut place = |trigger: &Trigger| match trigger {
+        Trigger::Prometheus { .. } => Some(Place::Query(next(&mut queries))),
+        Trigger::Cron { .. } => Some(Place::Cron(next(&mut schedules))),
+        Trigger::Resource { .. } => {
+            percent(trigger, object.pods.as_ref())?;
+            // A second one has no place.
+            let is_first = !std::mem::replace(&mut has_cpu, true);
+            is_first.then_some(Place::Cpu)
+        }
+    };
+    object.settings.triggers.iter().map(&mut place).collect()
+}
 
 /// The content of `keda`, and whether its schedules need a date; none if no trigger can be simulated.
 pub(super) fn scaling(
@@ -17,7 +37,8 @@ pub(super) fn scaling(
 ) -> Option<(String, bool)> {
     let (mut queries, mut schedules, mut cpu) = (String::new(), String::new(), None);
     let mut needs_date = false;
-    for (trigger, TriggerSource { spot, text }) in object.settings.triggers.iter().zip(&object.sources) {
+    let triggers = object.settings.triggers.iter().zip(&object.sources);
+    for ((trigger, TriggerSource { spot, text }), place_of) in triggers.zip(places(object)) {
         let place = format!("{spot} (`{}`)", object.name);
         match (trigger, text) {
             (Trigger::Prometheus { target, activation, ignore_null_values }, TriggerText::Query(query)) => {
@@ -31,14 +52,16 @@ pub(super) fn scaling(
                      unless set"
                 ));
             }
-            (Trigger::Resource { .. }, _) => match percent(trigger, object.pods.as_ref()) {
-                Some(percent) if cpu.is_none() => {
+            (Trigger::Resource { .. }, _) => match (percent(trigger, object.pods.as_ref()), place_of) {
+                (Some(percent), Some(_)) => {
                     cpu = Some(percent);
                     let place = format!("{place}: cpu utilization");
                     left_out.extend(without_request(object.pods.as_ref(), &place));
                 }
-                Some(_) => left_out.push(format!("{place}: `cpu` has a second target; left out")),
-                None => left_out.push(format!("{place}: {} cannot be simulated; left out", words(trigger))),
+                (Some(_), None) => left_out.push(format!("{place}: `cpu` has a second target; left out")),
+                (None, _) => {
+                    left_out.push(format!("{place}: {} cannot be simulated; left out", words(trigger)))
+                }
             },
             _ => {}
         }
