@@ -1,6 +1,7 @@
 //! What was read of AWS: its summary, and as JSON the names that scripts depend on. The schema is [`SCHEMA`].
 
 use super::Drafted;
+use control::scaling::predictive::{AboveMax, Load, Mode};
 use import::aws::{Alarm, Effect, Fleet, Platform, Policy, Remark, Rule, Schedule, Service};
 use import::{Origin, shown_time};
 use serde::Serialize;
@@ -103,6 +104,14 @@ enum RuleDocument<'a> {
         disable_scale_in: bool,
         warm_up_s: Option<u64>,
     },
+    Predictive {
+        metric: &'static str,
+        target: Option<f64>,
+        mode: &'static str,
+        buffer_s: Option<u64>,
+        /// None where the maximum holds.
+        max_buffer_percent: Option<u8>,
+    },
 }
 
 #[derive(Debug, Serialize)]
@@ -163,6 +172,7 @@ fn of_service(service: &Service) -> String {
         Rule::Step { .. } => "step",
         Rule::Simple { .. } => "simple",
         Rule::TargetTracking { .. } => "target tracking",
+        Rule::Predictive { .. } => "predictive",
     };
     let mut text = format!("{platform} {}: {} to {}", service.name, bound(service.min), bound(service.max));
     for policy in &service.policies {
@@ -288,6 +298,22 @@ impl<'a> RuleDocument<'a> {
                 scale_in_cooldown_s: seconds(*scale_in_cooldown),
                 disable_scale_in: *disable_scale_in,
                 warm_up_s: seconds(*warm_up),
+            },
+            Rule::Predictive { load, target, mode, buffer, above_max } => RuleDocument::Predictive {
+                metric: match load {
+                    Load::Cpu => "cpu",
+                    Load::Requests => "requests-per-target",
+                },
+                target: *target,
+                mode: match mode {
+                    Mode::ForecastAndScale => "forecast-and-scale",
+                    Mode::ForecastOnly => "forecast-only",
+                },
+                buffer_s: seconds(*buffer),
+                max_buffer_percent: match above_max {
+                    AboveMax::Honor => None,
+                    AboveMax::Increase { percent } => Some(*percent),
+                },
             },
         }
     }

@@ -46,11 +46,8 @@ pub(super) fn target(object: &Object<'_>, parts: &mut Parts, report: &mut Report
         suspended.scheduled = state.flag("ScheduledScalingSuspended", report).unwrap_or(false);
         state.finish(report);
     }
-    if object.count("PredictedCapacity", report).is_some() {
-        report
-            .remarks
-            .push(object.spot_of("PredictedCapacity", Some(&owner.name())).remark(Cause::Predictive));
-    }
+    // What a policy of predictive scaling has forecast.
+    object.without_effect(&["PredictedCapacity"]);
     object.finish(report);
     let (Some(min), Some(max)) = (min, max) else { return };
     let spot = object.spot(Some(&owner.name()));

@@ -45,9 +45,8 @@ pub(super) fn group(object: &Object<'_>, parts: &mut Parts, report: &mut Report)
             object.without_effect(&[key]);
         }
     }
-    if object.count("PredictedCapacity", report).is_some() {
-        report.remarks.push(object.spot_of("PredictedCapacity", Some(name)).remark(Cause::Predictive));
-    }
+    // What a policy of predictive scaling has forecast.
+    object.without_effect(&["PredictedCapacity"]);
     object.finish(report);
     let (Some(min), Some(max)) = (min, max) else { return };
     let platform = Platform::Ec2 { default_cooldown, default_warm_up };

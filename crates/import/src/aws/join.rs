@@ -12,6 +12,7 @@ use super::walk::{Report, Spot};
 use super::{Platform, Service, Suspended, TargetGroup};
 use crate::origin::Origin;
 use control::alarm::Comparison;
+use control::scaling::predictive::Load;
 use control::scaling::{Periods, Preset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -263,6 +264,10 @@ impl Joined<'_> {
             let (name, origin) = (policy.name.clone(), policy.origin.clone());
             return Some(Policy { name, origin, alarms: Vec::new(), rule });
         }
+        if let Rule::Predictive { .. } = &rule {
+            let (name, origin) = (policy.name.clone(), policy.origin.clone());
+            return Some(Policy { name, origin, alarms: Vec::new(), rule });
+        }
         for (name, arn) in &policy.alarms {
             if self.parts.alarms.iter().all(|alarm| alarm.arn != *arn) {
                 let cause = match self.parts.tool {
@@ -360,6 +365,8 @@ impl Service {
     pub fn metrics(&self) -> Vec<Metric> {
         let tracked = self.policies.iter().filter_map(|policy| match &policy.rule {
             Rule::TargetTracking { metric, .. } => Some(*metric),
+            Rule::Predictive { load: Load::Cpu, .. } => Some(Metric::Cpu),
+            Rule::Predictive { load: Load::Requests, .. } => Some(Metric::RequestsPerTarget),
             Rule::Step { .. } | Rule::Simple { .. } => None,
         });
         let mut metrics: Vec<Metric> = Vec::new();

@@ -7,6 +7,7 @@ use super::metric::{Metric, Named, Owner};
 use super::remark::Cause;
 use super::walk::{Object, Report, Spot};
 use crate::origin::Origin;
+use control::scaling::predictive::{AboveMax, Load, Mode};
 use control::scaling::{Adjustment, Aggregation, Step};
 use std::time::Duration;
 
@@ -70,6 +71,19 @@ pub enum Rule {
         disable_scale_in: bool,
         /// The warm-up of an instance (EC2); none: the group's.
         warm_up: Option<Duration>,
+    },
+    /// Scales out to a forecast, before each hour.
+    Predictive {
+        /// The load that is forecast.
+        load: Load,
+        /// In percent or in requests a minute; none if the file does not have it.
+        target: Option<f64>,
+        /// Whether it scales.
+        mode: Mode,
+        /// How long before an hour its instances are launched; none: 5 min.
+        buffer: Option<Duration>,
+        /// What a forecast above the maximum does.
+        above_max: AboveMax,
     },
 }
 
@@ -156,10 +170,15 @@ fn rule(object: &Object<'_>, owner: &Owner, report: &mut Report) -> Option<Resul
             rule
         }
         "PredictiveScaling" => {
-            object
-                .without_effect(&["PredictiveScalingConfiguration", "PredictiveScalingPolicyConfiguration"]);
             object.without_effect(&["StepAdjustments"]);
-            Some(Err(Cause::Predictive))
+            let key = match owner {
+                Owner::Ecs(..) => "PredictiveScalingPolicyConfiguration",
+                Owner::Group(_) => "PredictiveScalingConfiguration",
+            };
+            let settings = nested(key, report)?;
+            let rule = predictive(&settings, report);
+            settings.finish(report);
+            rule
         }
         other => Some(Err(Cause::OtherPolicy(other.to_owned()))),
     }
@@ -255,6 +274,76 @@ fn track(
         disable_scale_in,
         warm_up,
     }))
+}
+
+fn predictive(settings: &Object<'_>, report: &mut Report) -> Option<Result<Rule, Cause>> {
+    let list = settings.list("MetricSpecifications", report);
+    let list = settings.needed("MetricSpecifications", list, "the metric to forecast", report)?;
+    let modes = [("ForecastOnly", Mode::ForecastOnly), ("ForecastAndScale", Mode::ForecastAndScale)];
+    let mode = settings.word("Mode", &modes, report).unwrap_or_default();
+    let buffer = settings.seconds("SchedulingBufferTime", report);
+    let behaviors = [("HonorMaxCapacity", false), ("IncreaseMaxCapacity", true)];
+    let increases = settings.word("MaxCapacityBreachBehavior", &behaviors, report).unwrap_or(false);
+    let percent = settings.count("MaxCapacityBuffer", report).unwrap_or(0);
+    // AWS has at most 100.
+    let percent = u8::try_from(percent).unwrap_or(u8::MAX);
+    let above_max = if increases { AboveMax::Increase { percent } } else { AboveMax::Honor };
+    // AWS allows one.
+    let metric = settings.needed("MetricSpecifications", list.first(), "the metric to forecast", report)?;
+    let target = metric.number("TargetValue", report);
+    let target = metric.needed_or_to_fill_in("TargetValue", target, "a number", report)?;
+    let load = forecast_load(metric, report);
+    metric.finish(report);
+    Some(load?.map(|load| Rule::Predictive { load, target, mode, buffer, above_max }))
+}
+
+/// The load that a metric specification forecasts: that of a pair, or that of two metrics which belong together.
+fn forecast_load(metric: &Object<'_>, report: &mut Report) -> Option<Result<Load, Cause>> {
+    let mut kind = |key: &'static str| {
+        let predefined = metric.object(key, report)?;
+        predefined.without_effect(&["ResourceLabel"]);
+        let kind = predefined.text("PredefinedMetricType", report);
+        predefined.finish(report);
+        kind
+    };
+    let pair = kind("PredefinedMetricPairSpecification");
+    let (load, scaling) =
+        (kind("PredefinedLoadMetricSpecification"), kind("PredefinedScalingMetricSpecification"));
+    let found = match (pair, load, scaling) {
+        (Some(pair), _, _) => pair,
+        (
+            None,
+            Some("ASGTotalCPUUtilization" | "ECSServiceTotalCPUUtilization"),
+            Some("ASGAverageCPUUtilization" | "ECSServiceAverageCPUUtilization"),
+        ) => return Some(Ok(Load::Cpu)),
+        (None, Some("ALBTargetGroupRequestCount"), Some("ALBRequestCountPerTarget")) => {
+            return Some(Ok(Load::Requests));
+        }
+        (None, Some(load), _) => load,
+        (None, None, _) => {
+            let customized = [
+                "CustomizedLoadMetricSpecification",
+                "CustomizedScalingMetricSpecification",
+                "CustomizedCapacityMetricSpecification",
+            ];
+            let is_customized = metric.has(customized[0]);
+            metric.without_effect(&customized);
+            if is_customized {
+                return Some(Err(Cause::MetricMath));
+            }
+            return metric.needed(
+                "PredefinedMetricPairSpecification",
+                None,
+                "the metric to forecast",
+                report,
+            );
+        }
+    };
+    Some(match found {
+        "ASGCPUUtilization" | "ECSServiceCPUUtilization" => Ok(Load::Cpu),
+        "ALBRequestCount" => Ok(Load::Requests),
+        other => Err(Cause::OtherMetric { namespace: "predefined".to_owned(), name: other.to_owned() }),
+    })
 }
 
 const MINUTE: Duration = Duration::from_secs(60);

@@ -73,9 +73,6 @@ pub enum Cause {
     /// A composite alarm.
     #[error("composite alarms are not modelled; left out")]
     Composite,
-    /// Predictive scaling.
-    #[error("predictive scaling is not modelled; left out")]
-    Predictive,
     /// An unknown kind of policy.
     #[error("policies of type {0} are not known; left out")]
     OtherPolicy(String),

@@ -157,7 +157,6 @@ fn what_is_not_understood_is_named() {
         );
     }
     let policies = [
-        ("predictive", policy("PolicyType", json!("PredictiveScaling"))),
         ("a new type", policy("PolicyType", json!("ClairvoyantScaling"))),
         ("tracked math", track(custom)),
         ("tracked memory", track(memory)),
@@ -173,6 +172,74 @@ fn what_is_not_understood_is_named() {
             told(&[("targets.json", TARGETS), ("policies.json", &policies), ("alarms.json", ALARMS)])
         );
     }
+    insta::assert_snapshot!(shown);
+}
+
+/// The JSON of the user guide of EC2 Auto Scaling (*Predictive scaling policies*), as policies of a group and of a service.
+#[test]
+fn policies_of_predictive_scaling_are_read() {
+    let groups = include_str!("../../tests/aws/groups.json");
+    let target = |target: u32, kind: &str| json!({ "TargetValue": target, "PredefinedMetricPairSpecification": { "PredefinedMetricType": kind } });
+    let two = json!({
+        "TargetValue": 900,
+        "PredefinedScalingMetricSpecification": {
+            "PredefinedMetricType": "ALBRequestCountPerTarget",
+            "ResourceLabel": "app/my-alb/1/targetgroup/my-tg/2",
+        },
+        "PredefinedLoadMetricSpecification": {
+            "PredefinedMetricType": "ALBTargetGroupRequestCount",
+            "ResourceLabel": "app/my-alb/1/targetgroup/my-tg/2",
+        },
+    });
+    let custom = json!({
+        "TargetValue": 40,
+        "CustomizedScalingMetricSpecification": { "MetricDataQueries": [{ "Id": "a", "Expression": "1" }] },
+        "CustomizedLoadMetricSpecification": { "MetricDataQueries": [{ "Id": "b", "Expression": "2" }] },
+    });
+    let mut shown = String::new();
+    for settings in [
+        json!({ "MetricSpecifications": [target(40, "ASGCPUUtilization")], "Mode": "ForecastOnly" }),
+        json!({
+            "MetricSpecifications": [target(1000, "ALBRequestCount")],
+            "Mode": "ForecastAndScale",
+            "MaxCapacityBreachBehavior": "IncreaseMaxCapacity",
+            "MaxCapacityBuffer": 10,
+            "SchedulingBufferTime": 600,
+        }),
+        json!({ "MetricSpecifications": [two] }),
+        json!({ "MetricSpecifications": [target(40, "ASGNetworkIn")] }),
+        json!({ "MetricSpecifications": [custom] }),
+        json!({ "MetricSpecifications": [], "Mode": "Always" }),
+        json!({ "Mode": "ForecastOnly" }),
+    ] {
+        let policy = json!({ "ScalingPolicies": [{
+            "AutoScalingGroupName": "my-asg",
+            "PolicyName": "predictive",
+            "PolicyARN": "arn:aws:autoscaling:eu-west-1:123456789012:scalingPolicy:1:autoScalingGroupName/my-asg:policyName/p",
+            "PolicyType": "PredictiveScaling",
+            "Alarms": [],
+            "PredictiveScalingConfiguration": settings,
+            "Enabled": true,
+        }] });
+        let policy = policy.to_string();
+        let files = [("groups.json", groups), ("policies.json", &policy)];
+        shown += &told(&files);
+        if let Ok(fleet) = read(files) {
+            shown +=
+                &fleet.services[0].policies.iter().map(|one| format!("{:?}\n", one.rule)).collect::<String>();
+        }
+        shown += "\n";
+    }
+    let settings = json!({ "MetricSpecifications": [target(40, "ECSServiceCPUUtilization")], "Mode": "ForecastAndScale" });
+    let policy = |key: &str, value: Value| with(POLICIES, &format!("/ScalingPolicies/2/{key}"), value);
+    let policies = with(
+        &policy("PolicyType", json!("PredictiveScaling")),
+        "/ScalingPolicies/2/PredictiveScalingPolicyConfiguration",
+        settings,
+    );
+    let fleet =
+        read([("targets.json", TARGETS), ("policies.json", &policies), ("alarms.json", ALARMS)]).unwrap();
+    shown += &format!("{:?}", fleet.services[0].policies[2].rule);
     insta::assert_snapshot!(shown);
 }
 

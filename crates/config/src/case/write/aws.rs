@@ -2,6 +2,7 @@
 
 use super::{Draft, TO_FILL_IN, application, head, key_for, original, start, to_fill_in};
 use control::alarm::{FewSamples, Missing};
+use control::scaling::predictive::{AboveMax, Load, Mode};
 use control::scaling::{Adjustment, Aggregation, Step};
 use import::aws::{Alarm, Fleet, Metric, Platform, Policy, Recurrence, Rule, Schedule, Service, Suspended};
 use import::{Origin, shown_time, width};
@@ -202,6 +203,25 @@ impl Writer {
                     (*disable_scale_in || service.suspended.scaling_in).then(|| "never_in: true".to_owned()),
                 ]
             }
+            Rule::Predictive { load, target, mode, buffer, above_max } => {
+                let metric = match load {
+                    Load::Cpu => Metric::Cpu,
+                    Load::Requests => Metric::RequestsPerTarget,
+                };
+                let raised = match above_max {
+                    AboveMax::Honor => None,
+                    AboveMax::Increase { percent } => {
+                        Some(format!("above_max: increase, max_buffer: {percent}%"))
+                    }
+                };
+                vec![
+                    Some(format!("predict: {}", metric.name())),
+                    Some(format!("target: {}", amount_or_todo(*target, metric))),
+                    (*mode == Mode::ForecastOnly).then(|| "mode: forecast-only".to_owned()),
+                    span("buffer", *buffer),
+                    raised,
+                ]
+            }
         };
         Some(words.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
@@ -347,7 +367,8 @@ fn held(policy: &Policy, suspended: Suspended) -> Option<&'static str> {
         Rule::TargetTracking { .. } if scaling_out => {
             return Some("scaling out is suspended, and a case file cannot say so of target tracking");
         }
-        Rule::TargetTracking { .. } => return None,
+        Rule::Predictive { .. } if scaling_out => return Some("scaling out is suspended"),
+        Rule::TargetTracking { .. } | Rule::Predictive { .. } => return None,
     };
     let (out, into) = (changes.iter().any(|change| *change >= 0), changes.iter().any(|change| *change < 0));
     match (scaling_out && out, scaling_in && into) {

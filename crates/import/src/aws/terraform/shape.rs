@@ -40,6 +40,7 @@ impl Kind {
                 ("PolicyName", "name"),
                 ("Alarms", "alarm_arns"),
                 ("StepAdjustments", "step_adjustment"),
+                ("MetricSpecifications", "metric_specification"),
             ],
             Kind::AppScheduled => &[("ScheduledActionARN", "arn"), ("ScheduledActionName", "name")],
             Kind::Group => &[
@@ -53,6 +54,7 @@ impl Kind {
                 ("AutoScalingGroupName", "autoscaling_group_name"),
                 ("StepAdjustments", "step_adjustment"),
                 ("Dimensions", "metric_dimension"),
+                ("MetricSpecifications", "metric_specification"),
             ],
             Kind::GroupScheduled => {
                 &[("ScheduledActionARN", "arn"), ("AutoScalingGroupName", "autoscaling_group_name")]
@@ -126,7 +128,9 @@ impl Kind {
         match key {
             "scaling_adjustment" | "cooldown" if self == Kind::GroupPolicy => policy_type == "SimpleScaling",
             "estimated_instance_warmup" => policy_type != "SimpleScaling",
-            "adjustment_type" | "metric_aggregation_type" => policy_type != "TargetTrackingScaling",
+            "adjustment_type" | "metric_aggregation_type" => {
+                !["TargetTrackingScaling", "PredictiveScaling"].contains(&policy_type)
+            }
             _ => true,
         }
     }
@@ -136,11 +140,19 @@ impl Kind {
 pub(super) const COMMON: [&str; 5] = ["id", "region", "tags", "tags_all", "timeouts"];
 
 /// Blocks that occur once, which the document has as lists.
-pub(super) const BLOCKS: [&str; 9] = [
+pub(super) const BLOCKS: [&str; 17] = [
     "suspended_state",
     "step_scaling_policy_configuration",
     "target_tracking_scaling_policy_configuration",
     "target_tracking_configuration",
+    "predictive_scaling_policy_configuration",
+    "predictive_scaling_configuration",
+    "predefined_metric_pair_specification",
+    "predefined_load_metric_specification",
+    "predefined_scaling_metric_specification",
+    "customized_load_metric_specification",
+    "customized_scaling_metric_specification",
+    "customized_capacity_metric_specification",
     "predefined_metric_specification",
     "customized_metric_specification",
     "scalable_target_action",
@@ -149,5 +161,11 @@ pub(super) const BLOCKS: [&str; 9] = [
 ];
 
 /// Numbers that the provider has as text.
-pub(super) const NUMBERS: [&str; 4] =
-    ["metric_interval_lower_bound", "metric_interval_upper_bound", "min_capacity", "max_capacity"];
+pub(super) const NUMBERS: [&str; 6] = [
+    "metric_interval_lower_bound",
+    "metric_interval_upper_bound",
+    "min_capacity",
+    "max_capacity",
+    "scheduling_buffer_time",
+    "max_capacity_buffer",
+];

@@ -120,6 +120,34 @@ fn what_a_case_file_cannot_say_is_told() {
     insta::assert_snapshot!(shown(&fleet));
 }
 
+/// A policy of predictive scaling is what a case file says of it.
+#[test]
+fn predictive_scaling_is_written_and_read_back() {
+    use control::scaling::predictive::{AboveMax, Load, Mode};
+    let mut fleet = fleet(&["targets.json", "policies.json", "alarms.json"]);
+    for (load, target, mode, buffer, above_max, words) in [
+        (Load::Cpu, 40.0, Mode::ForecastAndScale, None, AboveMax::Honor, "predict: cpu, target: 40%"),
+        (
+            Load::Requests,
+            900.0,
+            Mode::ForecastOnly,
+            Some(Duration::from_secs(600)),
+            AboveMax::Increase { percent: 25 },
+            "predict: requests-per-target, target: 900, mode: forecast-only, buffer: 10m, above_max: increase, max_buffer: 25%",
+        ),
+    ] {
+        fleet.services[0].policies = vec![Policy {
+            name: "forecast".to_owned(),
+            origin: None,
+            alarms: Vec::new(),
+            rule: Rule::Predictive { load, target: Some(target), mode, buffer, above_max },
+        }];
+        let Draft { text, .. } = aws(&fleet, NOON);
+        assert!(text.contains(&format!("forecast: {{ {words} }}")), "{text}");
+        only_keys_to_fill_in(&aws(&fleet, NOON));
+    }
+}
+
 #[test]
 fn metrics_of_high_resolution_have_their_preset() {
     let mut fleet = fleet(&["targets.json", "policies.json", "alarms.json"]);
