@@ -129,11 +129,15 @@ pub struct PatchCall {
     pub undo_command: String,
     /// What that reads.
     pub undo: serde_json::Value,
+    /// For a new alarm: the calls, counted from 1, whose `PolicyARN` is for `--alarm-actions`.
+    pub alarm_actions: Vec<usize>,
 }
 
 /// What an override file of Terraform has of a resource.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PatchOverride {
+    /// Whether the resource is new, and so for a file that is no override.
+    pub is_new: bool,
     /// The module whose directory the file belongs to; empty for the root.
     pub module: String,
     /// The address of the resource.

@@ -173,7 +173,7 @@ fn said(problem: &Problem) -> String {
 }
 
 /// A tree with other values.
-fn edited(tree: &Node, edits: &[Edit]) -> Node {
+pub(super) fn edited(tree: &Node, edits: &[Edit]) -> Node {
     let mut tree = tree.clone();
     for edit in edits {
         let value = edit.value.as_deref().and_then(|text| yaml::tree(text).ok());

@@ -23,14 +23,16 @@ impl Patches {
     /// # Errors
     /// All changes without a patch.
     pub fn of(inputs: &[(String, String)], changes: &[Change]) -> Result<Patches, Vec<PatchError>> {
-        let of_call = |Call { command, name, input, undo_command, undo }: Call| PatchCall {
+        let of_call = |Call { command, name, input, undo_command, undo, invokes }: Call| PatchCall {
+            alarm_actions: invokes.into_iter().map(|place| place + 1).collect(),
             command: command.join(" "),
             name,
             input,
             undo_command: undo_command.join(" "),
             undo,
         };
-        let of_override = |Override { module, address, text }| PatchOverride { module, address, text };
+        let of_override =
+            |Override { is_new, module, address, text }| PatchOverride { is_new, module, address, text };
         let is_address = |change: &&Change| matches!(change.origin, import::Origin::Address(_));
         let of_terraform: Vec<Change> = changes.iter().filter(is_address).cloned().collect();
         let files = inputs.iter().map(|(name, text)| (name.as_str(), text.as_str()));
@@ -71,7 +73,16 @@ impl Tune {
             let stem = format!("{number:02}-{}", call.name.replace(|c: char| !is_plain(c), "-"));
             let (to, from) = (format!("{stem}.json"), format!("{stem}.undo.json"));
             // Writing to a string cannot fail.
-            let _ = writeln!(apply, "aws {} --cli-input-json 'file://{to}'", call.command);
+            let line = format!("aws {} --cli-input-json 'file://{to}'", call.command);
+            let arns: Vec<String> =
+                call.alarm_actions.iter().map(|number| format!(" \"$arn_{number}\"")).collect();
+            let _ = match (arns.is_empty(), calls.iter().any(|other| other.alarm_actions.contains(&number))) {
+                (false, _) => writeln!(apply, "{line} --alarm-actions{}", arns.concat()),
+                (true, true) => {
+                    writeln!(apply, "arn_{number}=$({line} --query PolicyARN --output text)")
+                }
+                (true, false) => writeln!(apply, "{line}"),
+            };
             undo.insert_str(0, &format!("aws {} --cli-input-json 'file://{from}'\n", call.undo_command));
             files.push((to, format!("{:#}\n", call.input)));
             files.push((from, format!("{:#}\n", call.undo)));
@@ -83,13 +94,14 @@ impl Tune {
 }
 
 impl Tune {
-    /// A file for each module, named by it.
+    /// A file for each module, named by it, and one more for its new resources.
     fn override_files(&self) -> Vec<(String, String)> {
         let mut files: Vec<(String, String)> = Vec::new();
-        for PatchOverride { module, text, .. } in self.overrides.iter().flatten() {
+        for PatchOverride { is_new, module, text, .. } in self.overrides.iter().flatten() {
             let stem = module.replace(|c: char| !is_plain(c), "-");
             let dot = if stem.is_empty() { "" } else { "." };
-            let name = format!("{stem}{dot}headroom_override.tf");
+            let kind = if *is_new { "headroom_added.tf" } else { "headroom_override.tf" };
+            let name = format!("{stem}{dot}{kind}");
             match files.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, file)) => file.push_str(&format!("\n{text}")),
                 None => files.push((name, text.clone())),

@@ -13,6 +13,7 @@ use control::metric::Statistic;
 use control::scaling::predictive::{AboveMax, Load, Mode};
 use control::scaling::{Policy, ScaleIn, Step};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// New settings of an object that the files have.
@@ -41,6 +42,15 @@ pub enum Edit {
     Remove,
     /// A scalable target or an Auto Scaling group gets another policy of this name.
     Add(String, Policy),
+    /// It gets an alarm on its processor use.
+    AddAlarm {
+        /// The name in the case file; that in AWS begins with the name of the service.
+        name: String,
+        /// Its settings.
+        settings: AlarmSettings,
+        /// The policies that it invokes: added ones of the same service, before it.
+        policies: Vec<String>,
+    },
 }
 
 /// Settings of an object.
@@ -65,6 +75,8 @@ pub enum Settings {
         max: Option<u32>,
         /// The desired count (EC2).
         desired: Option<u32>,
+        /// When, as the case file says it.
+        at: Option<String>,
     },
 }
 
@@ -81,6 +93,8 @@ pub struct Call {
     pub undo_command: [&'static str; 2],
     /// What it reads.
     pub undo: Value,
+    /// For a new alarm: the places of the calls whose `PolicyARN` it invokes (`--alarm-actions`).
+    pub invokes: Vec<usize>,
 }
 
 /// A change for which there is no call.
@@ -97,11 +111,8 @@ pub enum PatchError {
         /// What is wrong.
         problem: String,
     },
-    /// The object is of another kind than its settings, or it gets a policy that needs new alarms.
-    #[error(
-        "{0}: there is no call for this change: the object is of another kind than in the case file, or it needs new alarms, \
-         which name a policy that does not exist yet"
-    )]
+    /// The object is of another kind than its settings.
+    #[error("{0}: there is no call for this change: the object is of another kind than in the case file")]
     Kind(String),
 }
 
@@ -127,17 +138,29 @@ pub fn calls<'a>(
             }
         }
     }
-    let mut calls = Vec::new();
+    let (mut calls, mut added): (Vec<Call>, Vec<(&Origin, &String, usize)>) = (Vec::new(), Vec::new());
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    objects.iter().for_each(|document| collect_names(document, &mut names));
     for Change { origin, edit } in changes.iter().filter(|change| matches!(change.origin, Origin::Arn(_))) {
         let arn = origin.to_string();
         let Some(object) = objects.iter().find_map(|document| find(document, &arn)) else {
             errors.push(PatchError::Absent(arn));
             continue;
         };
-        match call(object, edit) {
-            Some(call) => calls.push(call),
-            None => errors.push(PatchError::Kind(arn)),
+        let Some(mut call) = call(object, edit, &names) else {
+            errors.push(PatchError::Kind(arn));
+            continue;
+        };
+        match edit {
+            Edit::Add(name, _) => added.push((origin, name, calls.len())),
+            Edit::AddAlarm { policies, .. } => {
+                let is_it =
+                    |(of, name, _): &&(&Origin, &String, usize)| *of == origin && policies.contains(name);
+                call.invokes = added.iter().filter(is_it).map(|(_, _, place)| *place).collect();
+            }
+            Edit::Set { .. } | Edit::Disable | Edit::Remove => {}
         }
+        calls.push(call);
     }
     if errors.is_empty() { Ok(calls) } else { Err(errors) }
 }
@@ -157,7 +180,28 @@ fn find<'a>(value: &'a Value, arn: &str) -> Option<&'a Map<String, Value>> {
     }
 }
 
-pub(super) fn call(object: &Map<String, Value>, edit: &Edit) -> Option<Call> {
+/// The names of policies and alarms: one of another object would be replaced by a new one of this name.
+fn collect_names(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect_names(item, names)),
+        Value::Object(object) => {
+            let of = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
+            names.extend(["PolicyName", "AlarmName"].into_iter().filter_map(of));
+            object.values().for_each(|item| collect_names(item, names));
+        }
+        _ => {}
+    }
+}
+
+/// A name that nothing has.
+pub(super) fn free_name(wanted: &str, names: &BTreeSet<String>) -> String {
+    let numbered = (2..).map(|number| format!("{wanted}-{number}"));
+    let mut all = std::iter::once(wanted.to_owned()).chain(numbered);
+    all.find(|name| !names.contains(name)).unwrap_or_default()
+}
+
+/// The call for a change of an object; `names` are those that a new object cannot have.
+pub(super) fn call(object: &Map<String, Value>, edit: &Edit, names: &BTreeSet<String>) -> Option<Call> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
     let of_group = object.contains_key("AutoScalingGroupName");
     let policies = if of_group { "autoscaling" } else { "application-autoscaling" };
@@ -170,21 +214,47 @@ pub(super) fn call(object: &Map<String, Value>, edit: &Edit) -> Option<Call> {
             let input = json!({ "AlarmNames": [name.clone()] });
             let (command, undo_command) =
                 (["cloudwatch", "disable-alarm-actions"], ["cloudwatch", "enable-alarm-actions"]);
-            return Some(Call { command, name, input: input.clone(), undo_command, undo: input });
+            return Some(Call {
+                command,
+                name,
+                input: input.clone(),
+                undo_command,
+                undo: input,
+                invokes: Vec::new(),
+            });
         }
         Edit::Remove => {
             let fields = if of_group { GROUP_POLICY } else { POLICY };
             let (input, undo) = (picked(object, IDENTITY), picked(object, fields));
             let (name, input, undo) = (text("PolicyName")?, Value::Object(input), Value::Object(undo));
-            return Some(Call { command: delete, name, input, undo_command: put, undo });
+            return Some(Call { command: delete, name, input, undo_command: put, undo, invokes: Vec::new() });
+        }
+        Edit::AddAlarm { name, settings, .. } => {
+            let (of, dimensions) = dimensions(object)?;
+            let name = free_name(&format!("headroom-{of}-{name}"), names);
+            let undo = json!({ "AlarmNames": [name.clone()] });
+            let mut input = added_alarm(settings, of_group);
+            set(&mut input, "AlarmName", json!(name));
+            set(&mut input, "Dimensions", dimensions);
+            let (command, undo_command) =
+                (["cloudwatch", "put-metric-alarm"], ["cloudwatch", "delete-alarms"]);
+            return Some(Call {
+                command,
+                name,
+                input: Value::Object(input),
+                undo_command,
+                undo,
+                invokes: Vec::new(),
+            });
         }
         Edit::Add(name, policy) => {
             let mut identity = picked(object, IDENTITY);
+            let name = free_name(name, names);
             set(&mut identity, "PolicyName", json!(name));
             let mut input = identity.clone();
             added(&mut input, policy, of_group)?;
             let (input, undo) = (Value::Object(input), Value::Object(identity));
-            return Some(Call { command: put, name: name.clone(), input, undo_command: delete, undo });
+            return Some(Call { command: put, name, input, undo_command: delete, undo, invokes: Vec::new() });
         }
     };
     let (fields, name, command): (&[&str], _, _) = match to {
@@ -215,12 +285,21 @@ pub(super) fn call(object: &Map<String, Value>, edit: &Edit) -> Option<Call> {
             set(&mut after, keys[0], json!(min));
             set(&mut after, keys[1], json!(max));
         }
-        (_, Settings::Scheduled { min, max, desired }) if of_group => {
+        (Settings::Scheduled { at: before, .. }, Settings::Scheduled { min, max, desired, at })
+            if of_group =>
+        {
+            if at != before {
+                let (key, when) = group_time(at.as_deref()?)?;
+                set(&mut after, key, json!(when));
+            }
             for (key, count) in [("MinSize", min), ("MaxSize", max), ("DesiredCapacity", desired)] {
                 set_some(&mut after, key, count.map(|count| json!(count)));
             }
         }
-        (_, Settings::Scheduled { min, max, .. }) => {
+        (Settings::Scheduled { at: before, .. }, Settings::Scheduled { min, max, at, .. }) => {
+            if at != before {
+                set(&mut after, "Schedule", json!(application_time(at.as_deref()?)?));
+            }
             let action = after.entry("ScalableTargetAction").or_insert_with(|| json!({})).as_object_mut()?;
             for (key, count) in [("MinCapacity", min), ("MaxCapacity", max)] {
                 set_some(action, key, count.map(|count| json!(count)));
@@ -229,7 +308,62 @@ pub(super) fn call(object: &Map<String, Value>, edit: &Edit) -> Option<Call> {
         _ => return None,
     }
     let (input, undo) = (Value::Object(after), Value::Object(before));
-    Some(Call { command, name, input, undo_command: command, undo })
+    Some(Call { command, name, input, undo_command: command, undo, invokes: Vec::new() })
+}
+
+/// When a scheduled action of Application Auto Scaling happens, of what a case file says.
+fn application_time(at: &str) -> Option<String> {
+    if ["cron(", "rate(", "at("].iter().any(|kind| at.starts_with(kind)) {
+        return Some(at.to_owned());
+    }
+    if let Some((hour, minute)) = time_of_day(at) {
+        return Some(format!("cron({minute} {hour} * * ? *)"));
+    }
+    // An import writes a date in UTC.
+    at.strip_suffix('Z').filter(|date| date.contains('T')).map(|date| format!("at({date})"))
+}
+
+/// The same of an Auto Scaling group, with the field.
+fn group_time(at: &str) -> Option<(&'static str, String)> {
+    if let Some((hour, minute)) = time_of_day(at) {
+        return Some(("Recurrence", format!("{minute} {hour} * * *")));
+    }
+    if at.split_whitespace().count() == CRON_FIELDS {
+        return Some(("Recurrence", at.to_owned()));
+    }
+    (at.ends_with('Z') && at.contains('T')).then(|| ("StartTime", at.to_owned()))
+}
+
+/// Hour and minute of `07:30`.
+fn time_of_day(at: &str) -> Option<(u8, u8)> {
+    let (hour, minute) = at.split_once(':')?;
+    Some((hour.parse().ok()?, minute.parse().ok()?))
+}
+
+/// The name of a service and the dimensions of its processor use.
+fn dimensions(object: &Map<String, Value>) -> Option<(&str, Value)> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    if let Some(group) = text("AutoScalingGroupName") {
+        return Some((group, json!([{ "Name": "AutoScalingGroupName", "Value": group }])));
+    }
+    let (cluster, service) = text("ResourceId")?.strip_prefix("service/")?.split_once('/')?;
+    let of = |name: &str, value: &str| json!({ "Name": name, "Value": value });
+    Some((service, json!([of("ClusterName", cluster), of("ServiceName", service)])))
+}
+
+/// A new alarm on processor use, but for its name, its dimensions and what it invokes.
+pub(super) fn added_alarm(settings: &AlarmSettings, of_group: bool) -> Map<String, Value> {
+    let mut input = Map::new();
+    set(&mut input, "Namespace", json!(if of_group { "AWS/EC2" } else { "AWS/ECS" }));
+    set(&mut input, "MetricName", json!("CPUUtilization"));
+    set(&mut input, "Statistic", json!(settings.statistic.to_string()));
+    set(&mut input, "Period", seconds(settings.period));
+    set(&mut input, "EvaluationPeriods", json!(settings.evaluation_periods));
+    set(&mut input, "DatapointsToAlarm", json!(settings.datapoints_to_alarm));
+    set(&mut input, "ComparisonOperator", json!(settings.comparison.api_name()));
+    set(&mut input, "Threshold", json!(settings.threshold));
+    set(&mut input, "TreatMissingData", json!(settings.missing.api_name()));
+    input
 }
 
 /// Sets what differs: what a case file leaves to a default is left so.
@@ -338,7 +472,22 @@ fn set_policy(object: &mut Map<String, Value>, from: &Policy, to: &Policy, of_gr
                 set_some(settings, "ScaleInCooldown", changed(from.scale_in_cooldown, to.scale_in_cooldown));
             }
         }
-        // A predictive policy is not imported, so it has no origin.
+        (Policy::Predictive(from), Policy::Predictive(to)) => {
+            let settings = object.get_mut(predictive_key(of_group))?.as_object_mut()?;
+            if from.target != to.target {
+                let metric = settings.get_mut("MetricSpecifications")?.get_mut(0)?.as_object_mut()?;
+                set(metric, "TargetValue", json!(to.target));
+            }
+            if from.mode != to.mode {
+                set(settings, "Mode", json!(mode(to.mode)));
+            }
+            if from.buffer != to.buffer {
+                set(settings, "SchedulingBufferTime", seconds(to.buffer));
+            }
+            if from.above_max != to.above_max {
+                set_above_max(settings, to.above_max);
+            }
+        }
         _ => return None,
     }
     Some(())
@@ -352,9 +501,8 @@ fn step(step: &Step) -> Value {
     Value::Object(found)
 }
 
-/// The settings of a new policy on processor use; none for policies that need alarms: those name the ARN of their policy,
-/// which does not exist yet.
-fn added(input: &mut Map<String, Value>, policy: &Policy, of_group: bool) -> Option<()> {
+/// The settings of a new policy: by steps, or on processor use.
+pub(super) fn added(input: &mut Map<String, Value>, policy: &Policy, of_group: bool) -> Option<()> {
     match policy {
         Policy::TargetTracking(tracking) => {
             let mut settings = Map::new();
@@ -364,7 +512,10 @@ fn added(input: &mut Map<String, Value>, policy: &Policy, of_group: bool) -> Opt
             set(&mut settings, "PredefinedMetricSpecification", metric);
             set(&mut settings, "TargetValue", json!(tracking.target));
             set(&mut settings, "DisableScaleIn", json!(tracking.scale_in == ScaleIn::Disabled));
-            if !of_group {
+            if of_group {
+                // Otherwise it is that of the group.
+                set_some(input, "EstimatedInstanceWarmup", tracking.warm_up.map(seconds));
+            } else {
                 set_some(&mut settings, "ScaleOutCooldown", tracking.scale_out_cooldown.map(seconds));
                 set_some(&mut settings, "ScaleInCooldown", tracking.scale_in_cooldown.map(seconds));
             }
@@ -381,33 +532,59 @@ fn added(input: &mut Map<String, Value>, policy: &Policy, of_group: bool) -> Opt
             if predictive.load != Load::Cpu {
                 return None;
             }
-            let mode = match predictive.mode {
-                Mode::ForecastAndScale => "ForecastAndScale",
-                Mode::ForecastOnly => "ForecastOnly",
-            };
             let mut settings = Map::new();
             let metric = json!({
                 "TargetValue": predictive.target,
                 "PredefinedMetricPairSpecification": { "PredefinedMetricType": pair },
             });
             set(&mut settings, "MetricSpecifications", json!([metric]));
-            set(&mut settings, "Mode", json!(mode));
+            set(&mut settings, "Mode", json!(mode(predictive.mode)));
             set(&mut settings, "SchedulingBufferTime", seconds(predictive.buffer));
-            if let AboveMax::Increase { percent } = predictive.above_max {
-                set(&mut settings, "MaxCapacityBreachBehavior", json!("IncreaseMaxCapacity"));
-                set(&mut settings, "MaxCapacityBuffer", json!(percent));
-            }
+            set_above_max(&mut settings, predictive.above_max);
             set(input, "PolicyType", json!("PredictiveScaling"));
-            let key = if of_group {
-                "PredictiveScalingConfiguration"
-            } else {
-                "PredictiveScalingPolicyConfiguration"
-            };
-            set(input, key, Value::Object(settings));
+            set(input, predictive_key(of_group), Value::Object(settings));
         }
-        Policy::Step(_) | Policy::Simple(_) => return None,
+        Policy::Step(found) => {
+            let mut settings = Map::new();
+            set(&mut settings, "AdjustmentType", json!(found.adjustment.api_name()));
+            set(&mut settings, "StepAdjustments", Value::Array(found.steps.iter().map(step).collect()));
+            set(&mut settings, "MetricAggregationType", json!(found.aggregation.api_name()));
+            let least = found.min_adjustment_magnitude.map(|least| json!(least));
+            set_some(&mut settings, "MinAdjustmentMagnitude", least);
+            set(input, "PolicyType", json!("StepScaling"));
+            if of_group {
+                // Step scaling of EC2 has no cooldown.
+                set_some(&mut settings, "EstimatedInstanceWarmup", found.warm_up.map(seconds));
+                input.extend(settings);
+            } else {
+                set_some(&mut settings, "Cooldown", found.cooldown.map(seconds));
+                set(input, "StepScalingPolicyConfiguration", Value::Object(settings));
+            }
+        }
+        Policy::Simple(_) => return None,
     }
     Some(())
+}
+
+fn predictive_key(of_group: bool) -> &'static str {
+    if of_group { "PredictiveScalingConfiguration" } else { "PredictiveScalingPolicyConfiguration" }
+}
+
+fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::ForecastAndScale => "ForecastAndScale",
+        Mode::ForecastOnly => "ForecastOnly",
+    }
+}
+
+/// AWS's default is that the maximum holds.
+fn set_above_max(settings: &mut Map<String, Value>, above_max: AboveMax) {
+    settings.remove("MaxCapacityBreachBehavior");
+    settings.remove("MaxCapacityBuffer");
+    if let AboveMax::Increase { percent } = above_max {
+        set(settings, "MaxCapacityBreachBehavior", json!("IncreaseMaxCapacity"));
+        set(settings, "MaxCapacityBuffer", json!(percent));
+    }
 }
 
 /// The fields of a call that the object has. What is null is absent for the CLI.
@@ -436,6 +613,8 @@ fn seconds(span: Duration) -> Value {
     json!(span.as_secs())
 }
 
+/// Fields of a recurrence of an Auto Scaling group.
+const CRON_FIELDS: usize = 5;
 /// The fields with the ARN of an object itself.
 const ARNS: [&str; 5] =
     ["AlarmArn", "PolicyARN", "ScalableTargetARN", "AutoScalingGroupARN", "ScheduledActionARN"];
@@ -470,6 +649,7 @@ const POLICY: &[&str] = &[
     "PolicyType",
     "StepScalingPolicyConfiguration",
     "TargetTrackingScalingPolicyConfiguration",
+    "PredictiveScalingPolicyConfiguration",
 ];
 /// The fields of EC2 Auto Scaling's `put-scaling-policy`.
 const GROUP_POLICY: &[&str] = &[
@@ -484,6 +664,7 @@ const GROUP_POLICY: &[&str] = &[
     "StepAdjustments",
     "EstimatedInstanceWarmup",
     "TargetTrackingConfiguration",
+    "PredictiveScalingConfiguration",
     "Enabled",
 ];
 /// What identifies a policy when it is removed.

@@ -3,9 +3,14 @@
 //! An override file has only the arguments that differ: Terraform merges them into the resource of the same address. A
 //! nested block replaces all blocks of its type, so it is written whole. Removing the file undoes the change.
 //!
+//! ## New resources
+//! An override file cannot add a resource, so new policies and alarms are for a file of their own. They refer to their
+//! target and to each other by address, and the names of alarms contain that of the service: a module may have several
+//! instances.
+//!
 //! Format: *Override Files* in the documentation of the Terraform language, and its syntax specification.
 
-use super::super::patch::{Change, Edit, PatchError, call};
+use super::super::patch::{Change, Edit, PatchError, added, added_alarm, call, free_name};
 use super::shape::Kind;
 use super::{Entry, References, entries, parsed, rename};
 use crate::origin::Origin;
@@ -13,9 +18,11 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// What an override file has of a resource.
+/// What an override file has of a resource, or a new resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
+    /// Whether the resource is new: no override file can add it.
+    pub is_new: bool,
     /// The module whose directory the file belongs to, such as `module.web`; empty for the root.
     pub module: String,
     /// The address of the resource.
@@ -33,6 +40,7 @@ pub fn overrides(name: &str, text: &str, changes: &[Change]) -> Result<Vec<Overr
     let document = parsed(name, text).map_err(|error| broken(error.to_string()))?;
     let entries = entries(&document);
     let references = References::of(&document, entries.iter().map(|entry| (entry.address, entry.kind)));
+    let names = entries.iter().filter_map(|entry| Some(entry.values["name"].as_str()?.to_owned())).collect();
     let (mut found, mut errors) = (Vec::new(), Vec::new());
     for Change { origin, edit } in changes {
         let Origin::Address(address) = origin else { continue };
@@ -40,12 +48,22 @@ pub fn overrides(name: &str, text: &str, changes: &[Change]) -> Result<Vec<Overr
             errors.push(PatchError::Absent(address.clone()));
             continue;
         };
+        let is_new = matches!(edit, Edit::Add(..) | Edit::AddAlarm { .. });
         let same = |other: &&Entry<'_>| {
-            (module(other.address), local_name(other.address)) == (module(address), local_name(address))
+            bare(&module(other.address)) == bare(&module(address))
+                && local_name(other.address) == local_name(address)
+                // A new resource refers to one of several instances, unless they are in several modules.
+                && (!is_new || resource(other.address) == resource(address))
         };
         let several = entries.iter().filter(same).count() > 1;
-        match of_entry(entry, &references, edit).map(|text| if several { by_hand(&text) } else { text }) {
-            Some(text) => found.push(Override { module: module(address), address: address.clone(), text }),
+        let text = match is_new {
+            true => new_resource(entry, edit, &names),
+            false => of_entry(entry, &references, edit),
+        };
+        match text.map(|text| if several { by_hand(&text) } else { text }) {
+            Some(text) => {
+                found.push(Override { is_new, module: module(address), address: address.clone(), text });
+            }
             None => errors.push(PatchError::Kind(address.clone())),
         }
     }
@@ -68,39 +86,73 @@ fn of_entry(entry: &Entry<'_>, references: &References<'_>, edit: &Edit) -> Opti
     let opened = format!("# {address}\nresource \"{}\" \"{}\" {{\n", name.0, name.1);
     match edit {
         Edit::Disable => Some(format!("{opened}  actions_enabled = false\n}}\n")),
-        Edit::Remove => Some(format!("# Remove the resource {address}: the policy is no longer needed.\n")),
-        Edit::Add(policy, _) => {
-            let call = call(&object, edit)?;
-            let (of, target) = match kind {
-                Kind::Group => ("aws_autoscaling_policy", [("AutoScalingGroupName", "name")].as_slice()),
-                _ => (
-                    "aws_appautoscaling_policy",
-                    [
-                        ("ServiceNamespace", "service_namespace"),
-                        ("ResourceId", "resource_id"),
-                        ("ScalableDimension", "scalable_dimension"),
-                    ]
-                    .as_slice(),
-                ),
-            };
-            let kind = if kind == Kind::Group { Kind::GroupPolicy } else { Kind::AppPolicy };
-            let mut text = format!("# New, for {address}\nresource \"{of}\" \"{}\" {{\n", identifier(policy));
-            let mut input = call.input.as_object()?.clone();
-            for (field, attribute) in target {
-                input.remove(*field);
-                let index = address.strip_prefix(&module(address)).unwrap_or(address).trim_start_matches('.');
-                let _ = writeln!(text, "  {} = {index}.{attribute}", attribute_of(kind, field));
-            }
-            arguments(kind, &Map::new(), &input, 1, &mut text);
-            Some(text + "}\n")
-        }
+        Edit::Remove => match kind {
+            Kind::GroupPolicy => Some(format!("{opened}  enabled = false\n}}\n")),
+            _ => Some(format!(
+                "# The policy is no longer needed. If something refers to it, remove the resource instead.\n{opened}  count \
+                 = 0\n}}\n"
+            )),
+        },
+        Edit::Add(..) | Edit::AddAlarm { .. } => None,
         Edit::Set { .. } => {
-            let call = call(&object, edit)?;
+            let call = call(&object, edit, &BTreeSet::new())?;
             let mut text = opened;
             arguments(kind, call.undo.as_object()?, call.input.as_object()?, 1, &mut text);
             Some(text + "}\n")
         }
     }
+}
+
+/// A policy or an alarm of a scalable target or an Auto Scaling group. `names` are those that a policy cannot have.
+fn new_resource(entry: &Entry<'_>, edit: &Edit, names: &BTreeSet<String>) -> Option<String> {
+    let address = entry.address;
+    let target = resource(address);
+    let of_group = entry.kind == Kind::Group;
+    let mut text = format!("# New, for {address}\n");
+    let (policy_type, policy_kind) = match of_group {
+        true => ("aws_autoscaling_policy", Kind::GroupPolicy),
+        false => ("aws_appautoscaling_policy", Kind::AppPolicy),
+    };
+    // Writing to a string cannot fail.
+    match edit {
+        Edit::Add(name, policy) => {
+            let mut input = Map::new();
+            added(&mut input, policy, of_group)?;
+            let _ = writeln!(text, "resource \"{policy_type}\" \"{}\" {{", identifier(target, name));
+            let _ = writeln!(text, "  name = {}", literal(&Value::String(free_name(name, names))));
+            match of_group {
+                true => drop(writeln!(text, "  autoscaling_group_name = {target}.name")),
+                false => {
+                    for attribute in ["service_namespace", "resource_id", "scalable_dimension"] {
+                        let _ = writeln!(text, "  {attribute} = {target}.{attribute}");
+                    }
+                }
+            }
+            arguments(policy_kind, &Map::new(), &input, 1, &mut text);
+        }
+        Edit::AddAlarm { name, settings, policies } => {
+            let _ = writeln!(
+                text,
+                "resource \"aws_cloudwatch_metric_alarm\" \"{}\" {{",
+                identifier(target, name)
+            );
+            // `service/CLUSTER/NAME`.
+            let part = |place: u32| format!("split(\"/\", {target}.resource_id)[{place}]");
+            let of = if of_group { format!("{target}.name") } else { part(2) };
+            let _ = writeln!(text, "  alarm_name = \"headroom-${{{of}}}-{name}\"");
+            let arns =
+                policies.iter().map(|policy| format!("{policy_type}.{}.arn", identifier(target, policy)));
+            let _ = writeln!(text, "  alarm_actions = [{}]", arns.collect::<Vec<_>>().join(", "));
+            let dimensions = match of_group {
+                true => format!("AutoScalingGroupName = {of}"),
+                false => format!("ClusterName = {}, ServiceName = {of}", part(1)),
+            };
+            let _ = writeln!(text, "  dimensions = {{ {dimensions} }}");
+            arguments(Kind::Alarm, &Map::new(), &added_alarm(settings, of_group), 1, &mut text);
+        }
+        Edit::Set { .. } | Edit::Disable | Edit::Remove => return None,
+    }
+    Some(text + "}\n")
 }
 
 /// An override is of all instances of a resource, so one of several is changed by hand.
@@ -194,10 +246,23 @@ fn local_name(address: &str) -> Option<(&str, &str)> {
     Some((of, name.split('[').next()?))
 }
 
-/// A name that Terraform accepts.
-fn identifier(name: &str) -> String {
+/// The name of a new resource for a target, of characters that Terraform accepts.
+fn identifier(target: &str, name: &str) -> String {
+    let target = target.split_once('.').map_or(target, |(_, name)| name);
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
-    format!("headroom_{}", name.chars().map(plain).collect::<String>())
+    format!("headroom_{target}_{name}").chars().map(plain).collect()
+}
+
+/// The path of a module without the places of its instances.
+fn bare(module: &str) -> String {
+    let mut depth = 0_u32;
+    let is_outside = |letter: &char| {
+        depth += u32::from(*letter == '[');
+        let is = depth == 0;
+        depth -= u32::from(*letter == ']' && depth > 0);
+        is
+    };
+    module.chars().filter(is_outside).collect()
 }
 
 #[cfg(test)]
@@ -221,6 +286,8 @@ mod tests {
 
     #[test]
     fn texts_with_templates_and_quotes_are_literal() {
+        assert_eq!(identifier("aws_appautoscaling_target.web[\"a\"]", "out"), "headroom_web__a___out");
+        assert_eq!(bare("module.a[\"x.y\"].module.b"), "module.a.module.b");
         assert_eq!(literal(&Value::String("a\"b\\${c}%{d}\n".to_owned())), r#""a\"b\\$${c}%%{d}\n""#);
     }
 }
