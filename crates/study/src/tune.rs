@@ -118,7 +118,7 @@ pub fn tune(case: &Case, stage: usize, asked: &Asked, shell: &Shell<'_>) -> Resu
     refuse::infeasible(&mut evaluator)?;
     let space = Space::new(dimensions.iter().map(plain).collect());
     let mut judge = Judge::new(&mut evaluator, &space, asked.limits).ok_or(NoTune::Interrupted)?;
-    let settings = evaluator.settings(asked);
+    let settings = evaluator.settings(asked, judge.aims(&evaluator));
     let mut search = Search::new(space, settings);
     let best = loop {
         let found = match search.next() {
@@ -130,15 +130,15 @@ pub fn tune(case: &Case, stage: usize, asked: &Asked, shell: &Shell<'_>) -> Resu
             Ask::Confirm(candidate) => {
                 let worth = judge.confirm(&mut evaluator, &candidate);
                 (shell.tell)(Event::Found(judge.saving(&search.best())));
-                vec![worth.unwrap_or(correct::IMPOSSIBLE)]
+                vec![worth]
             }
+            Ask::Sketch(candidates) => judge.sketch(&mut evaluator, &candidates),
         };
         if (shell.interrupted)() {
             break search.best();
         }
         search.tell(&found);
     };
-    let best = if (shell.interrupted)() { best } else { result::explored(&mut evaluator, &mut judge, best) };
     Ok(result::result(&mut evaluator, &judge, best, search.evaluated(), asked))
 }
 

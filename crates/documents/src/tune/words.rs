@@ -44,7 +44,7 @@ impl Tune {
             text += &format!("\nWhat each change saves\n{}", report::text(&self.changes_table(), terminal));
         }
         text += &format!(
-            "\nFrontier of cost against response time\n{}",
+            "\nFrontier of cost against response time and minutes outside the goal\n{}",
             report::text(&self.frontier_table(), terminal)
         );
         if self.gains() {

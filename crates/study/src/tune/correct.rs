@@ -5,22 +5,20 @@ use super::Limits;
 use super::evaluate::{Evaluator, LEVELS};
 use super::metrics::Metrics;
 use super::scenario::SEEDS;
-use control::search::tune::{Candidate, Space, Worth};
+use control::search::tune::{Aim, Candidate, Space, Worth};
 
 /// Judges candidates.
 pub(super) struct Judge {
     pub(super) limits: Limits,
     /// Today's figures first.
-    pub(super) confirmed: Vec<Confirmed>,
-    /// Candidates of the frontier: figures of the first day, request by request.
-    pub(super) once: Vec<(Candidate, Metrics)>,
+    pub(super) known: Vec<Known>,
 }
 
 /// A candidate that was simulated request by request.
 #[derive(Debug, Clone)]
-pub(super) struct Confirmed {
+pub(super) struct Known {
     pub(super) candidate: Candidate,
-    /// Figures of each seed.
+    /// Figures of each seed: one for a point of the frontier, three for a candidate that is confirmed.
     pub(super) runs: Vec<Metrics>,
     /// Their means.
     pub(super) exact: Metrics,
@@ -31,17 +29,18 @@ pub(super) struct Confirmed {
 impl Judge {
     /// With today's figures; none if it was interrupted.
     pub(super) fn new(evaluator: &mut Evaluator<'_>, space: &Space, limits: Limits) -> Option<Self> {
-        let mut judge = Judge { limits, confirmed: Vec::new(), once: Vec::new() };
-        judge.measure(evaluator, &space.today())?;
-        Some(judge)
+        let mut judge = Judge { limits, known: Vec::new() };
+        judge.measure(evaluator, &[space.today()], SEEDS);
+        (!judge.known.is_empty()).then_some(judge)
     }
 
-    pub(super) fn today(&self) -> &Confirmed {
-        &self.confirmed[0]
+    pub(super) fn today(&self) -> &Known {
+        &self.known[0]
     }
 
-    pub(super) fn confirmed(&self, candidate: &Candidate) -> Option<&Confirmed> {
-        self.confirmed.iter().find(|confirmed| confirmed.candidate == *candidate)
+    /// What was found of a candidate over all seeds.
+    pub(super) fn confirmed(&self, candidate: &Candidate) -> Option<&Known> {
+        self.known.iter().find(|known| known.candidate == *candidate && known.runs.len() >= SEEDS)
     }
 
     /// The share of today's cost that a confirmed candidate saves.
@@ -50,21 +49,47 @@ impl Judge {
         1.0 - cost / self.today().exact.cost
     }
 
-    /// Simulates a candidate request by request, unless that was done; none if it was interrupted or is impossible.
-    pub(super) fn confirm(&mut self, evaluator: &mut Evaluator<'_>, candidate: &Candidate) -> Option<Worth> {
+    /// Simulates a candidate request by request, unless that was done.
+    pub(super) fn confirm(&mut self, evaluator: &mut Evaluator<'_>, candidate: &Candidate) -> Worth {
         if self.confirmed(candidate).is_none() {
-            self.measure(evaluator, candidate)?;
+            self.measure(evaluator, std::slice::from_ref(candidate), SEEDS);
         }
-        Some(self.worth(evaluator, LEVELS - 1, candidate))
+        match self.confirmed(candidate) {
+            Some(_) => self.worth(evaluator, LEVELS - 1, candidate),
+            None => IMPOSSIBLE,
+        }
     }
 
-    fn measure(&mut self, evaluator: &mut Evaluator<'_>, candidate: &Candidate) -> Option<()> {
-        evaluator.screen(LEVELS - 1, std::slice::from_ref(candidate));
-        let days = evaluator.figures(1, candidate)?.to_vec();
-        let runs = evaluator.by_request(std::slice::from_ref(candidate), SEEDS).remove(0)?;
-        let (exact, screened) = (Metrics::mean(&runs), Metrics::mean(&days));
-        self.confirmed.push(Confirmed { candidate: candidate.clone(), runs, exact, screened });
-        Some(())
+    /// Simulates points of the frontier request by request, over one seed.
+    pub(super) fn sketch(&mut self, evaluator: &mut Evaluator<'_>, candidates: &[Candidate]) -> Vec<Worth> {
+        self.measure(evaluator, candidates, 1);
+        self.worths(evaluator, LEVELS - 1, candidates)
+    }
+
+    /// Leaves out what is impossible, or was interrupted.
+    fn measure(&mut self, evaluator: &mut Evaluator<'_>, candidates: &[Candidate], seeds: usize) {
+        evaluator.screen(LEVELS - 1, candidates);
+        let all_runs = evaluator.by_request(candidates, seeds);
+        for (candidate, runs) in candidates.iter().zip(all_runs) {
+            let (Some(runs), Some(days)) = (runs, evaluator.figures(LEVELS - 1, candidate)) else { continue };
+            let (exact, screened) = (Metrics::mean(&runs), Metrics::mean(&days[..seeds]));
+            let place = self.known.iter().position(|known| known.candidate == *candidate);
+            let known = Known { candidate: candidate.clone(), runs, exact, screened };
+            match place {
+                Some(place) => self.known[place] = known,
+                None => self.known.push(known),
+            }
+        }
+    }
+
+    /// Points of the frontier to look for: shares of the day outside the goal, and response times faster than today's.
+    pub(super) fn aims(&self, evaluator: &Evaluator<'_>) -> Vec<Aim> {
+        let minutes = evaluator.scenarios.usual[0].minutes();
+        let bound = self.bounds().outside;
+        let of_day = OUTSIDE.into_iter().map(|share| Aim { outside: share * minutes, p95: f64::INFINITY });
+        let p95 = self.today().exact.p95;
+        let faster = FASTER.into_iter().map(|share| Aim { outside: bound, p95: share * p95 });
+        of_day.chain(faster).collect()
     }
 
     pub(super) fn worths(
@@ -96,7 +121,9 @@ impl Judge {
             };
             excess += beyond(*found, loose);
         }
-        Worth { excess, cost: mean.cost.max(f64::MIN_POSITIVE) }
+        let is_point = mean.bad <= self.today().exact.bad + POINT_BAD;
+        let outside = if is_point { mean.outside } else { f64::INFINITY };
+        Worth { excess, cost: mean.cost.max(f64::MIN_POSITIVE), outside, p95: mean.p95 }
     }
 
     /// The bounds of a usual day.
@@ -117,18 +144,18 @@ impl Judge {
         self.confirmed(candidate).map_or(1.0, |found| found.exact.cost / found.screened.cost)
     }
 
-    /// Figures of usual days as request by request would find them, from the nearest confirmed candidate; exact for a
+    /// Figures of usual days as request by request would find them, from the nearest known candidate; exact for a
     /// confirmed one. What minutes see too much is corrected by the ratio; what they miss is added, and fades with the
     /// distance in cost: queues that minutes do not see depend on how busy the fleet is.
     pub(super) fn corrected(&self, candidate: &Candidate, found: Metrics) -> Metrics {
-        let away = |known: &Confirmed| (found.cost / known.screened.cost).ln().abs();
+        let away = |known: &Known| (found.cost / known.screened.cost).ln().abs();
         let distance =
-            |known: &Confirmed| Space::distance(&known.candidate, candidate) as f64 + away(known) / COST_STEP;
-        let nearest = self.confirmed.iter().min_by(|one, other| distance(one).total_cmp(&distance(other)));
-        let Some(nearest) = nearest else { return found };
-        if let Some(known) = self.confirmed(candidate) {
-            return known.exact;
+            |known: &Known| Space::distance(&known.candidate, candidate) as f64 + away(known) / COST_STEP;
+        if let Some(confirmed) = self.confirmed(candidate) {
+            return confirmed.exact;
         }
+        let nearest = self.known.iter().min_by(|one, other| distance(one).total_cmp(&distance(other)));
+        let Some(nearest) = nearest else { return found };
         let share = (-away(nearest) / FADES).exp();
         let (exact, screened) = (nearest.exact, nearest.screened);
         let scaled = |found: f64, exact: f64, screened: f64| found * exact / screened.max(1e-9);
@@ -158,6 +185,10 @@ pub(super) fn beyond(found: Metrics, bound: Metrics) -> f64 {
     if all < 1e-9 { 0.0 } else { all }
 }
 
+/// Shares of the minutes of a run that may be outside the goal, for a point of the frontier each.
+const OUTSIDE: [f64; 8] = [0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.15, 0.4];
+/// Response times of points of the frontier, as shares of today's.
+const FASTER: [f64; 3] = [1.0, 0.75, 0.5];
 /// Shares of bad responses that differ by less are equal.
 const BAD_SLACK: f64 = 1e-5;
 /// How much greater than today's the share of bad responses may be under a disturbance.
@@ -166,5 +197,8 @@ const DISTURBED_BAD: f64 = 1e-3;
 const COST_STEP: f64 = 0.1;
 /// Over so much of the logarithm of the cost, what minutes miss fades.
 const FADES: f64 = 0.2;
+/// A point of the frontier may have a share of bad responses that is greater than today's by this.
+pub(super) const POINT_BAD: f64 = 1e-3;
 /// The worth of a candidate that cannot be simulated.
-pub(super) const IMPOSSIBLE: Worth = Worth { excess: f64::INFINITY, cost: f64::MAX };
+pub(super) const IMPOSSIBLE: Worth =
+    Worth { excess: f64::INFINITY, cost: f64::MAX, outside: f64::INFINITY, p95: f64::INFINITY };

@@ -4,7 +4,7 @@ use super::metrics::Metrics;
 use super::scenario::{SEEDS, Scenario, Scenarios};
 use super::{Asked, Event, Shell, edits};
 use config::case::{Case, Dimension};
-use control::search::tune::{Candidate, Settings};
+use control::search::tune::{Aim, Candidate, Settings};
 use sim::Requests;
 use sim::minutes::{Curves, Ladder, Minutes, can_record};
 use sim::settings::{Policy, Start, System, Traffic};
@@ -55,9 +55,17 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The size of the search: small where nothing can be recorded.
-    pub(super) fn settings(&self, asked: &Asked) -> Settings {
+    pub(super) fn settings(&self, asked: &Asked, aims: Vec<Aim>) -> Settings {
         let budget = if self.is_recordable() { asked.candidates } else { asked.candidates.min(BY_REQUEST) };
-        Settings { start: budget / 5, levels: LEVELS, budget, confirmations: CONFIRMATIONS, seed: asked.seed }
+        Settings {
+            start: budget / 5,
+            levels: LEVELS,
+            budget,
+            confirmations: CONFIRMATIONS,
+            aims,
+            sketches: SKETCHES,
+            seed: asked.seed,
+        }
     }
 
     /// The system of today.
@@ -107,21 +115,6 @@ impl<'a> Evaluator<'a> {
     /// Figures of a candidate at a level; none if it cannot be simulated or was not.
     pub(super) fn figures(&self, level: usize, candidate: &Candidate) -> Option<&[Metrics]> {
         self.found.get(candidate)?.as_ref()?.get(..self.count(level))
-    }
-
-    /// All candidates that were simulated under all scenarios.
-    pub(super) fn all(&self) -> Vec<Candidate> {
-        let whole = self.count(LEVELS - 1);
-        let is_whole =
-            |found: &Option<Vec<Metrics>>| found.as_ref().is_some_and(|found| found.len() >= whole);
-        let mut all: Vec<Candidate> = self
-            .found
-            .iter()
-            .filter(|(_, found)| is_whole(found))
-            .map(|(candidate, _)| candidate.clone())
-            .collect();
-        all.sort_unstable();
-        all
     }
 
     /// Usual days, then disturbances: all that a search sees.
@@ -272,6 +265,8 @@ pub(super) const LEVELS: usize = 3;
 const BY_REQUEST: usize = 40;
 /// Candidates to confirm besides today's and the last one.
 const CONFIRMATIONS: usize = 4;
+/// Points of the frontier to simulate request by request, in each of two passes.
+const SKETCHES: usize = 11;
 /// Fewer candidates are not announced.
 const FEW: usize = 20;
 /// A recording of a service has about 200 kB, so these have about 256 MB.

@@ -1,6 +1,6 @@
 //! The document: today and the best, the frontier, what each change saves, and what is promised.
 
-use super::correct::{Judge, beyond};
+use super::correct::{Judge, Known, POINT_BAD, beyond};
 use super::evaluate::{Evaluator, LEVELS};
 use super::metrics::Metrics;
 use super::{Asked, chosen, edits};
@@ -155,26 +155,25 @@ fn manifests(edits: &[Edit], inputs: &[(String, String)], notes: &mut Vec<String
     }
 }
 
-fn document(metrics: Metrics, seeds: usize, is: Role, within_bounds: bool, changes: Vec<Setting>) -> Point {
-    Point {
-        cost_per_hour: metrics.cost,
-        p95_ms: 1e3 * metrics.p95,
-        outside_goal_minutes: metrics.outside,
-        bad_share: metrics.bad,
-        actions: metrics.actions,
-        flaps: metrics.flaps,
-        seeds,
-        is,
-        within_bounds,
-        changes,
-    }
-}
-
 /// A confirmed candidate.
 fn point(evaluator: &Evaluator<'_>, judge: &Judge, candidate: &Candidate, is: Role) -> Point {
-    let confirmed = judge.confirmed(candidate).unwrap_or(judge.today());
-    let within = beyond(confirmed.exact, judge.bounds()) == 0.0;
-    document(confirmed.exact, confirmed.runs.len(), is, within, settings(evaluator.dimensions, candidate))
+    known_point(evaluator, judge, judge.confirmed(candidate).unwrap_or(judge.today()), is)
+}
+
+fn known_point(evaluator: &Evaluator<'_>, judge: &Judge, known: &Known, is: Role) -> Point {
+    let found = known.exact;
+    Point {
+        cost_per_hour: found.cost,
+        p95_ms: 1e3 * found.p95,
+        outside_goal_minutes: found.outside,
+        bad_share: found.bad,
+        actions: found.actions,
+        flaps: found.flaps,
+        seeds: known.runs.len(),
+        is,
+        within_bounds: beyond(found, judge.bounds()) == 0.0,
+        changes: settings(evaluator.dimensions, &known.candidate),
+    }
 }
 
 fn settings(dimensions: &[Dimension], candidate: &Candidate) -> Vec<Setting> {
@@ -286,44 +285,14 @@ fn scale(evaluator: &mut Evaluator<'_>, judge: &Judge, best: &Candidate, first: 
     if scale.is_finite() && (0.5..=2.0).contains(&scale) { scale } else { 1.0 }
 }
 
-/// Simulates candidates over the range of costs request by request. Where one of them is cheaper than the best and within
-/// the bounds, it is confirmed, and becomes the best.
-pub(super) fn explored(evaluator: &mut Evaluator<'_>, judge: &mut Judge, best: Candidate) -> Candidate {
-    let is_new = |candidate: &Candidate| judge.confirmed(candidate).is_none();
-    let wanted: Vec<Candidate> = spread(evaluator, judge).into_iter().filter(is_new).collect();
-    let runs = evaluator.by_request(&wanted, 1);
-    let found =
-        wanted.into_iter().zip(runs).filter_map(|(candidate, runs)| Some((candidate, *runs?.first()?)));
-    judge.once = found.collect();
-    let exact = |judge: &Judge, candidate: &Candidate| {
-        judge.confirmed(candidate).map_or(f64::MAX, |known| known.exact.cost)
-    };
-    let mut cheaper: Vec<(Candidate, Metrics)> = judge.once.clone();
-    cheaper.retain(|(_, found)| found.cost < exact(judge, &best) && beyond(*found, judge.bounds()) == 0.0);
-    cheaper.sort_by(|one, other| one.1.cost.total_cmp(&other.1.cost));
-    for (candidate, _) in cheaper.into_iter().take(TRIED) {
-        let Some(worth) = judge.confirm(evaluator, &candidate) else { break };
-        if worth.excess == 0.0 && worth.cost < exact(judge, &best) {
-            return candidate;
-        }
-    }
-    best
-}
-
 /// Points of which no other is better in cost, p95 and minutes outside the goal; today's and the best always.
 fn frontier(evaluator: &Evaluator<'_>, judge: &Judge, best: &Candidate, interrupted: bool) -> Vec<Point> {
     let today = judge.today().candidate.clone();
     let mut points = Vec::new();
     if !interrupted {
-        for (candidate, found) in
-            judge.once.iter().filter(|(candidate, _)| judge.confirmed(candidate).is_none())
-        {
-            let within = beyond(*found, judge.bounds()) == 0.0;
-            points.push(document(*found, 1, Role::Other, within, settings(evaluator.dimensions, candidate)));
-        }
-        let others =
-            judge.confirmed.iter().filter(|found| found.candidate != today && found.candidate != *best);
-        points.extend(others.map(|found| point(evaluator, judge, &found.candidate, Role::Other)));
+        let others = judge.known.iter().filter(|found| found.candidate != today && found.candidate != *best);
+        points.extend(others.map(|found| known_point(evaluator, judge, found, Role::Other)));
+        points.retain(|point| point.bad_share <= judge.today().exact.bad + POINT_BAD);
     }
     points.push(point(evaluator, judge, &today, Role::Today));
     if *best != today {
@@ -344,35 +313,6 @@ fn frontier(evaluator: &Evaluator<'_>, judge: &Judge, best: &Candidate, interrup
     frontier
 }
 
-/// Candidates over the range of costs: in each part of it the one with the best response times.
-fn spread(evaluator: &Evaluator<'_>, judge: &Judge) -> Vec<Candidate> {
-    let usual = evaluator.scenarios.usual.len();
-    let today = judge.today().exact;
-    let score = |found: &Metrics| found.p95 / today.p95.max(1e-6) + found.outside / (today.outside + 10.0);
-    let mut parts: Vec<Option<(f64, Candidate)>> = vec![None; POINTS];
-    let all: Vec<(Candidate, Metrics)> = evaluator
-        .all()
-        .into_iter()
-        .filter_map(|candidate| {
-            let days = evaluator.figures(LEVELS - 1, &candidate)?;
-            let mean = judge.corrected(&candidate, Metrics::mean(&days[..usual]));
-            (mean.bad <= today.bad + BAD_MAX).then_some((candidate, mean))
-        })
-        .collect();
-    let least = all.iter().map(|(_, found)| found.cost).fold(today.cost, f64::min);
-    let most = DEARER * today.cost;
-    for (candidate, found) in all {
-        let share = (found.cost / least).ln() / (most / least).ln().max(1e-9);
-        let place = (share * POINTS as f64) as usize;
-        if let Some(part) = parts.get_mut(place)
-            && part.as_ref().is_none_or(|(known, _)| score(&found) < *known)
-        {
-            *part = Some((score(&found), candidate));
-        }
-    }
-    parts.into_iter().flatten().map(|(_, candidate)| candidate).collect()
-}
-
 fn scenarios(evaluator: &Evaluator<'_>, today: &Candidate, best: &Candidate) -> Vec<Scenario> {
     let (Some(now), Some(then)) = (evaluator.figures(LEVELS - 1, today), evaluator.figures(LEVELS - 1, best))
     else {
@@ -390,11 +330,3 @@ fn scenarios(evaluator: &Evaluator<'_>, today: &Candidate, best: &Candidate) -> 
 
 /// The description of the stage.
 const ABOUT: &str = "found by headroom tune";
-/// Points of the frontier, besides today's and the best.
-const POINTS: usize = 8;
-/// The most expensive point, relative to today.
-const DEARER: f64 = 1.15;
-/// Points with more bad responses than today by this share are not shown.
-const BAD_MAX: f64 = 1e-3;
-/// Cheaper points that are confirmed.
-const TRIED: usize = 3;

@@ -65,6 +65,11 @@ pub(super) struct Scenarios {
 }
 
 impl Scenario {
+    /// The minutes that are measured.
+    pub(super) fn minutes(&self) -> f64 {
+        self.measured.as_secs_f64() / 60.0
+    }
+
     /// The system under this scenario.
     pub(super) fn of(&self, system: &System) -> System {
         let mut system = System {

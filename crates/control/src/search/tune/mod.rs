@@ -3,7 +3,9 @@
 //! ```text
 //! today → start (space-filling, a cheap evaluation) → halving (fewer candidates, closer evaluations)
 //!       → local search (single moves, pairs, and what helped together) → confirm the best
-//!       → again, until the best one is confirmed → take out single changes that bring nothing → done
+//!       → again, until the best one is confirmed
+//!       → local search for each point of the frontier → evaluate them closely → again, if that changed the order
+//!       → take out single changes that bring nothing → done
 //! ```
 //!
 //! ## Why this way
@@ -12,24 +14,33 @@
 //! confirmations show corrects the cheap evaluations of the candidates nearby: the caller does that, the search asks
 //! again and orders anew. The state machine knows no time and no simulator: it asks, and is told.
 //!
+//! The best is sought first, so that a search that is interrupted has one. Points of the frontier are the cheapest
+//! candidates within each aim ([`Aim`]); a cheap evaluation is often wrong about how far a candidate beyond the bounds is
+//! outside, so they are sought twice, the second time with what the first ones have shown.
+//!
 //! Successive halving: Jamieson and Talwalkar, *Non-stochastic Best Arm Identification and Hyperparameter
 //! Optimization*, 2016.
 
+mod frontier;
 mod moves;
+mod prune;
 mod space;
 #[cfg(test)]
 mod tests;
+mod worth;
 
 pub use space::{Candidate, Dimension, Space};
+pub use worth::{Aim, Worth};
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use stats::Rng;
+use worth::Order;
 
 /// The size of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Candidates of the start, besides today's.
     pub start: usize,
@@ -39,17 +50,12 @@ pub struct Settings {
     pub budget: usize,
     /// Candidates to confirm at most, besides today's and the last one.
     pub confirmations: usize,
+    /// Points of the frontier to look for.
+    pub aims: Vec<Aim>,
+    /// Points of the frontier to evaluate closely in each of the two passes, at most.
+    pub sketches: usize,
     /// The seed of all random choices.
     pub seed: u64,
-}
-
-/// The value of a candidate: lower is better.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Worth {
-    /// How far it is beyond the bounds; 0 if it is within all of them, infinite if it is not possible.
-    pub excess: f64,
-    /// What it costs; above 0.
-    pub cost: f64,
 }
 
 /// What the search needs to know.
@@ -64,6 +70,9 @@ pub enum Ask {
     },
     /// The worth of a candidate as closely as possible. Later evaluations of it and of those near it use what was found.
     Confirm(Candidate),
+    /// The worth of each of these points of the frontier, more closely than any level, and less than a confirmation. Later
+    /// evaluations use what was found too.
+    Sketch(Vec<Candidate>),
     /// The search has ended with this candidate.
     Done(Candidate),
 }
@@ -79,29 +88,34 @@ pub struct Search {
     /// Worth of everything that was evaluated at the last level.
     pool: BTreeMap<Candidate, Worth>,
     confirmed: BTreeMap<Candidate, Worth>,
+    sketched: BTreeSet<Candidate>,
+    /// How often the frontier was sought.
+    passes: usize,
     evaluated: usize,
+    /// How many may have been evaluated at the end of the local search that runs.
+    until: usize,
 }
 
 #[derive(Debug, Clone)]
 enum Phase {
     Today,
     Halving { level: usize },
-    Local { order: Order, orders: usize, centre: Candidate, before: Vec<Candidate> },
+    Local { search: Local, centre: Candidate, before: Vec<Candidate> },
     Confirming,
+    Sketching,
     Again,
     Pruning { from: Candidate, to: Candidate },
     Pruned { from: Candidate, to: Candidate },
     Done(Candidate),
 }
 
-/// By what candidates are ordered.
+/// What a local search is for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Order {
-    /// The excess first.
-    Strict,
-    /// The logarithm of the cost, and this much of the logarithm of the excess: finds cheaper candidates beyond the
-    /// bounds, for the frontier.
-    Weighted(f64),
+enum Local {
+    /// The best.
+    Best,
+    /// The aim at this place.
+    Aim(usize),
 }
 
 impl Search {
@@ -117,7 +131,10 @@ impl Search {
             asked: vec![today],
             pool: BTreeMap::new(),
             confirmed: BTreeMap::new(),
+            sketched: BTreeSet::new(),
+            passes: 0,
             evaluated: 0,
+            until: 0,
         }
     }
 
@@ -131,6 +148,7 @@ impl Search {
             Phase::Local { .. } | Phase::Again | Phase::Pruning { .. } => {
                 Ask::Screen { level: last, candidates: self.asked.clone() }
             }
+            Phase::Sketching => Ask::Sketch(self.asked.clone()),
             Phase::Done(best) => Ask::Done(best.clone()),
         }
     }
@@ -151,27 +169,30 @@ impl Search {
                 self.evaluated += told.len();
                 if level >= last {
                     self.pool.extend(told);
-                    self.begin_local(0);
+                    // The frontier gets as many as the best.
+                    self.begin_local(Local::Best, self.settings.budget / 2);
                 } else {
                     self.asked = self.best_of(told, level);
                     self.phase = Phase::Halving { level: level + 1 };
                 }
             }
-            Phase::Local { order, orders, centre, before } => {
+            Phase::Local { search, centre, before } => {
                 self.evaluated += told.len();
                 self.pool.extend(told.iter().cloned());
-                self.go_on(order, orders, centre, before, told);
+                self.go_on(search, &centre, &before, told);
             }
             Phase::Confirming => {
-                self.confirmed.extend(told.iter().cloned());
-                self.pool.extend(told);
-                self.asked = self.pool.keys().cloned().collect();
-                self.phase = Phase::Again;
+                self.confirmed.extend(told);
+                self.order_again();
+            }
+            Phase::Sketching => {
+                self.sketched.extend(told.into_iter().map(|(candidate, _)| candidate));
+                self.order_again();
             }
             Phase::Again => {
                 self.pool.extend(told);
                 self.pool.extend(self.confirmed.iter().map(|(candidate, worth)| (candidate.clone(), *worth)));
-                self.confirm_or_prune(true);
+                self.confirm_or_go_on(true);
             }
             Phase::Pruning { from, to } => {
                 self.pool.extend(told.iter().cloned());
@@ -202,69 +223,85 @@ impl Search {
         self.evaluated
     }
 
-    /// The best part of a level, with today's.
+    /// The best part of a level, with today's and those nearest to each aim.
     fn best_of(&self, mut told: Vec<(Candidate, Worth)>, level: usize) -> Vec<Candidate> {
-        let of = |order: Order| {
-            move |one: &(Candidate, Worth), other: &(Candidate, Worth)| order.compare(&one.1, &other.1)
-        };
         let keep = (self.settings.start / KEEP.pow(level as u32 + 1)).max(KEPT_MIN);
         told.retain(|(_, worth)| worth.excess.is_finite());
         let mut kept: Vec<Candidate> = vec![self.space.today()];
-        for order in [Order::Strict, Order::Weighted(WEIGHTS[0])] {
-            told.sort_by(of(order));
-            kept.extend(told.iter().take(keep).map(|(candidate, _)| candidate.clone()));
+        let each = (keep / self.settings.aims.len().max(1)).max(1);
+        let aims = self.settings.aims.iter().map(|aim| (Order::Aimed(*aim), each));
+        for (order, count) in core::iter::once((Order::Strict, keep)).chain(aims) {
+            told.sort_by(|one, other| order.compare(&one.1, &other.1));
+            kept.extend(told.iter().take(count).map(|(candidate, _)| candidate.clone()));
         }
         kept.sort_unstable();
         kept.dedup();
         kept
     }
 
-    /// Local search by the orders one after the other, then confirmations.
-    fn begin_local(&mut self, orders: usize) {
-        let order = match WEIGHTS.get(orders) {
-            Some(weight) => Order::Weighted(*weight),
-            None if orders == WEIGHTS.len() => Order::Strict,
-            None => return self.confirm_or_prune(false),
-        };
-        // The orders share what may be evaluated, so that the last one is not left without.
-        let part = self.settings.budget * (orders + 1) / (WEIGHTS.len() + 1);
-        let centre = self.best_by(order);
-        self.asked = if self.evaluated < part { self.moves(&centre, &[]) } else { Vec::new() };
-        if self.asked.is_empty() {
-            return self.begin_local(orders + 1);
-        }
-        self.phase = Phase::Local { order, orders, centre, before: Vec::new() };
+    /// Asks for the whole pool again, after an answer that changes what cheap evaluations say.
+    fn order_again(&mut self) {
+        self.asked = self.pool.keys().cloned().collect();
+        self.phase = Phase::Again;
     }
 
-    /// The next round of a local search, or the next search.
+    fn order(&self, search: Local) -> Order {
+        match search {
+            Local::Best => Order::Strict,
+            Local::Aim(place) => {
+                self.settings.aims.get(place).map_or(Order::Strict, |aim| Order::Aimed(*aim))
+            }
+        }
+    }
+
+    /// A local search for so many evaluations.
+    fn begin_local(&mut self, search: Local, budget: usize) {
+        self.until = self.evaluated + budget;
+        let centre = self.best_by(self.order(search));
+        self.asked = self.moves(&centre, &[]);
+        if self.asked.is_empty() {
+            return self.after(search);
+        }
+        self.phase = Phase::Local { search, centre, before: Vec::new() };
+    }
+
+    /// The next round of a local search, or what follows it.
     fn go_on(
         &mut self,
-        order: Order,
-        orders: usize,
-        centre: Candidate,
-        before: Vec<Candidate>,
+        search: Local,
+        centre: &Candidate,
+        before: &[Candidate],
         mut told: Vec<(Candidate, Worth)>,
     ) {
-        let worth = self.pool.get(&centre).copied();
+        let order = self.order(search);
+        let worth = self.pool.get(centre).copied();
         let helps = |found: &Worth| worth.is_none_or(|worth| order.compare(found, &worth) == Ordering::Less);
         told.retain(|(candidate, found)| !before.contains(candidate) && helps(found));
         told.sort_by(|one, other| order.compare(&one.1, &other.1));
         let best = self.best_by(order);
-        let part = self.settings.budget * (orders + 1) / (WEIGHTS.len() + 1);
-        if self.evaluated >= part {
-            return self.begin_local(orders + 1);
+        if self.evaluated >= self.until {
+            return self.after(search);
         }
         let helped: Vec<Candidate> =
             told.into_iter().take(TOGETHER).map(|(candidate, _)| candidate).collect();
-        let together = self.space.together(&centre, &helped);
+        let together = self.space.together(centre, &helped);
         self.asked = self.moves(&best, &together);
         if self.asked.is_empty() {
-            return self.begin_local(orders + 1);
+            return self.after(search);
         }
-        self.phase = Phase::Local { order, orders, centre: best, before: together };
+        self.phase = Phase::Local { search, centre: best, before: together };
     }
 
-    /// Some candidates near this one that were not evaluated yet, and some more; none if all near it were.
+    /// What follows a local search: a confirmation, the next aim, or a close look at the points that were found.
+    fn after(&mut self, search: Local) {
+        match search {
+            Local::Best => self.confirm_or_go_on(false),
+            Local::Aim(place) if place + 1 < self.settings.aims.len() => self.begin_aim(place + 1),
+            Local::Aim(_) => self.look_closely(),
+        }
+    }
+
+    /// Some candidates near this one that were not evaluated yet, and some more; none if all that it finds were.
     fn moves(&mut self, centre: &Candidate, more: &[Candidate]) -> Vec<Candidate> {
         let mut moves = self.space.neighbours(centre);
         moves.retain(|candidate| !self.pool.contains_key(candidate));
@@ -274,12 +311,10 @@ impl Search {
         }
         moves.truncate(ROUND);
         moves.extend(more.iter().filter(|candidate| !self.pool.contains_key(*candidate)).cloned());
-        if moves.is_empty() {
-            return moves;
-        }
-        for _ in 0..PAIRS {
-            let pair = self.space.changed(centre, 2, &mut self.rng);
-            moves.push(pair);
+        for _ in 0..PAIRS / 2 {
+            let (any, near) =
+                (self.space.changed(centre, 2, &mut self.rng), self.space.shifted(centre, &mut self.rng));
+            moves.extend([any, near]);
         }
         moves.retain(|candidate| !self.pool.contains_key(candidate));
         moves.sort_unstable();
@@ -287,20 +322,23 @@ impl Search {
         moves
     }
 
-    /// Confirms the best one; prunes it if it is confirmed. `again`: after a confirmation, which may have changed the
-    /// order.
-    fn confirm_or_prune(&mut self, again: bool) {
+    /// Confirms the best one. If it is confirmed, looks for the frontier, and prunes the best at last. `again`: after an
+    /// answer that may have changed the order.
+    fn confirm_or_go_on(&mut self, again: bool) {
         let best = self.best_by(Order::Strict);
-        // Today's was confirmed at the beginning.
+        // Today's was confirmed at the beginning. What the frontier shows may be confirmed too.
         let rounds = self.confirmed.len() - 1;
-        if again && !self.confirmed.contains_key(&best) && rounds < self.settings.confirmations {
-            self.settings.budget = self.evaluated + AGAIN_BUDGET.min(self.settings.budget);
-            return self.begin_local(WEIGHTS.len());
-        }
-        if !self.confirmed.contains_key(&best) && rounds < self.settings.confirmations {
+        if !self.confirmed.contains_key(&best) && rounds < self.settings.confirmations + self.passes {
+            if again {
+                return self.begin_local(Local::Best, AGAIN_BUDGET.min(self.settings.budget));
+            }
             self.asked = vec![best];
             self.phase = Phase::Confirming;
             return;
+        }
+        if self.passes < PASSES && !self.settings.aims.is_empty() && self.settings.sketches > 0 {
+            self.passes += 1;
+            return self.begin_aim(0);
         }
         let best = self.best();
         self.asked = self.space.reverted(&best);
@@ -308,33 +346,6 @@ impl Search {
             true => Phase::Done(best),
             false => Phase::Pruning { from: best.clone(), to: best },
         };
-    }
-
-    /// Takes out the change that brings least, while one brings nothing.
-    fn prune(&mut self, from: Candidate, to: Candidate, mut told: Vec<(Candidate, Worth)>) {
-        let Some(old) = self.pool.get(&from).copied() else {
-            self.phase = Phase::Done(from);
-            return;
-        };
-        told.sort_by(|one, other| Order::Strict.compare(&one.1, &other.1));
-        if let Some((without, _)) = told.into_iter().find(|(_, worth)| worth.is_as_good_as(old)) {
-            self.asked = self.space.reverted(&without);
-            if !self.asked.is_empty() {
-                self.phase = Phase::Pruning { from, to: without };
-                return;
-            }
-            return self.pruned(from, without);
-        }
-        self.pruned(from, to);
-    }
-
-    fn pruned(&mut self, from: Candidate, to: Candidate) {
-        if self.confirmed.contains_key(&to) {
-            self.phase = Phase::Done(to);
-        } else {
-            self.asked = vec![to.clone()];
-            self.phase = Phase::Pruned { from, to };
-        }
     }
 
     fn best_by(&self, order: Order) -> Candidate {
@@ -358,33 +369,12 @@ impl Search {
     }
 }
 
-impl Worth {
-    /// Whether it is no worse than another, as far as simulations can show.
-    fn is_as_good_as(self, other: Worth) -> bool {
-        self.excess <= other.excess + 1e-9 && self.cost <= other.cost * (1.0 + NOTHING)
-    }
-}
-
-impl Order {
-    fn compare(self, one: &Worth, other: &Worth) -> Ordering {
-        match self {
-            Order::Strict => {
-                one.excess.total_cmp(&other.excess).then_with(|| one.cost.total_cmp(&other.cost))
-            }
-            Order::Weighted(weight) => {
-                let score = |worth: &Worth| libm::log(worth.cost) + weight * libm::log1p(worth.excess);
-                score(one).total_cmp(&score(other))
-            }
-        }
-    }
-}
-
 /// Each level keeps one of so many candidates.
 const KEEP: usize = 4;
 /// But not fewer than this.
 const KEPT_MIN: usize = 8;
-/// How much the excess counts in the searches beyond the bounds.
-const WEIGHTS: [f64; 3] = [0.04, 0.12, 0.4];
+/// How often the frontier is sought.
+const PASSES: usize = 2;
 /// Pairs of changes that a round of local search tries.
 const PAIRS: usize = 16;
 /// Single changes that a round tries.
@@ -395,5 +385,3 @@ const TOGETHER: usize = 4;
 const AGAIN_BUDGET: usize = 400;
 /// Most changes of today's values in the part of the start that is near it.
 const FEW: usize = 4;
-/// A change that saves less than this share of the cost brings nothing.
-const NOTHING: f64 = 0.003;

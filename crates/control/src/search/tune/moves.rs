@@ -53,6 +53,18 @@ impl Space {
         candidate
     }
 
+    /// The candidate with two values moved a little: what one of them brings, the other one may pay for.
+    pub(super) fn shifted(&self, from: &Candidate, rng: &mut Rng) -> Candidate {
+        let mut candidate = from.clone();
+        for _ in 0..2 {
+            let near = self.neighbours(&candidate);
+            if !near.is_empty() {
+                candidate.clone_from(&near[rng.below(near.len())]);
+            }
+        }
+        candidate
+    }
+
     /// So many candidates that fill the space: each value of a dimension is used equally often (a Latin hypercube).
     pub(super) fn filling(&self, count: usize, rng: &mut Rng) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> = (0..count).map(|_| self.today()).collect();

@@ -6,7 +6,14 @@ fn ordered(choices: usize, today: usize) -> Dimension {
     Dimension { choices, today, ordered: true, when: None }
 }
 
-const SETTINGS: Settings = Settings { start: 200, levels: 3, budget: 3000, confirmations: 4, seed: 7 };
+fn settings(seed: u64) -> Settings {
+    Settings { start: 200, levels: 3, budget: 3000, confirmations: 4, aims: Vec::new(), sketches: 8, seed }
+}
+
+/// A worth without other objectives.
+fn simple(excess: f64, cost: f64) -> Worth {
+    Worth { excess, cost, outside: 0.0, p95: 0.0 }
+}
 
 /// Runs a search; `screen` gets the confirmed candidates too.
 fn run(
@@ -15,7 +22,7 @@ fn run(
     screen: impl Fn(&Candidate, usize, &[Candidate]) -> Worth,
     confirm: impl Fn(&Candidate) -> Worth,
 ) -> (Candidate, usize, Vec<Candidate>) {
-    let mut search = Search::new(space.clone(), Settings { seed, ..SETTINGS });
+    let mut search = Search::new(space.clone(), settings(seed));
     let mut confirmed: Vec<Candidate> = Vec::new();
     for _ in 0..1000 {
         match search.next() {
@@ -24,6 +31,7 @@ fn run(
                 search.tell(&[confirm(&candidate)]);
                 confirmed.push(candidate);
             }
+            Ask::Sketch(candidates) => panic!("no aim was given: {candidates:?}"),
             Ask::Screen { level, candidates } => {
                 let found: Vec<Worth> =
                     candidates.iter().map(|candidate| screen(candidate, level, &confirmed)).collect();
@@ -43,7 +51,7 @@ fn bowl(candidate: &Candidate, least: &[usize]) -> f64 {
 fn finds_the_least_cost_and_confirms_it() {
     let space = Space::new(vec![ordered(12, 0); 8]);
     let least = [3, 7, 0, 11, 5, 5, 2, 9];
-    let worth = |candidate: &Candidate| Worth { excess: 0.0, cost: bowl(candidate, &least) };
+    let worth = |candidate: &Candidate| simple(0.0, bowl(candidate, &least));
     for seed in 0..20 {
         let (best, evaluated, confirmed) = run(&space, seed, |candidate, _, _| worth(candidate), worth);
         assert_eq!(best, least, "seed {seed}");
@@ -59,7 +67,7 @@ fn stays_within_the_bounds() {
     let space = Space::new(vec![ordered(11, 0); 2]);
     let worth = |candidate: &Candidate| {
         let sum = (candidate[0] + candidate[1]) as f64;
-        Worth { excess: (sum - 9.0).max(0.0), cost: 100.0 - 2.0 * candidate[0] as f64 - candidate[1] as f64 }
+        simple((sum - 9.0).max(0.0), 100.0 - 2.0 * candidate[0] as f64 - candidate[1] as f64)
     };
     for seed in 0..20 {
         let (best, ..) = run(&space, seed, |candidate, _, _| worth(candidate), worth);
@@ -71,7 +79,7 @@ fn stays_within_the_bounds() {
 fn changes_that_bring_nothing_are_taken_out() {
     let space = Space::new(vec![ordered(9, 4); 10]);
     // Only the third value has an effect.
-    let worth = |candidate: &Candidate| Worth { excess: 0.0, cost: 100.0 - 5.0 * candidate[2] as f64 };
+    let worth = |candidate: &Candidate| simple(0.0, 100.0 - 5.0 * candidate[2] as f64);
     for seed in 0..20 {
         let (best, ..) = run(&space, seed, |candidate, _, _| worth(candidate), worth);
         assert_eq!(best, [4, 4, 8, 4, 4, 4, 4, 4, 4, 4], "seed {seed}");
@@ -81,7 +89,7 @@ fn changes_that_bring_nothing_are_taken_out() {
 #[test]
 fn keeps_today_where_it_is_the_best() {
     let space = Space::new(vec![ordered(9, 4); 6]);
-    let worth = |candidate: &Candidate| Worth { excess: 0.0, cost: bowl(candidate, &[4; 6]) };
+    let worth = |candidate: &Candidate| simple(0.0, bowl(candidate, &[4; 6]));
     for seed in 0..20 {
         let (best, ..) = run(&space, seed, |candidate, _, _| worth(candidate), worth);
         assert_eq!(best, space.today(), "seed {seed}");
@@ -92,7 +100,7 @@ fn keeps_today_where_it_is_the_best() {
 fn a_confirmation_corrects_what_screening_has_missed() {
     // Screening does not see that values above 6 are beyond the bounds.
     let space = Space::new(vec![ordered(11, 0)]);
-    let seen = |candidate: &Candidate| Worth { excess: 0.0, cost: 100.0 - candidate[0] as f64 };
+    let seen = |candidate: &Candidate| simple(0.0, 100.0 - candidate[0] as f64);
     let real =
         |candidate: &Candidate| Worth { excess: if candidate[0] > 6 { 1.0 } else { 0.0 }, ..seen(candidate) };
     let screen = |candidate: &Candidate, _: usize, confirmed: &[Candidate]| {
@@ -114,7 +122,7 @@ fn values_without_effect_are_not_searched() {
     let worth = |candidate: &Candidate| {
         assert!(candidate[0] == 1 || candidate[1] == 3, "{candidate:?}");
         let cost = if candidate[0] == 0 { 50.0 } else { 40.0 + (candidate[1] as f64 - 15.0).powi(2) };
-        Worth { excess: 0.0, cost }
+        simple(0.0, cost)
     };
     for seed in 0..20 {
         let (best, ..) = run(&space, seed, |candidate, _, _| worth(candidate), worth);
@@ -128,7 +136,7 @@ fn impossible_candidates_never_win() {
     let worth = |candidate: &Candidate| {
         let sum: usize = candidate.iter().sum();
         let excess = if sum.is_multiple_of(2) { 0.0 } else { f64::INFINITY };
-        Worth { excess, cost: 100.0 - sum as f64 }
+        simple(excess, 100.0 - sum as f64)
     };
     for seed in 0..20 {
         let (best, ..) = run(&space, seed, |candidate, _, _| worth(candidate), worth);
@@ -139,7 +147,81 @@ fn impossible_candidates_never_win() {
 #[test]
 fn the_same_seed_asks_the_same() {
     let space = Space::new(vec![ordered(12, 0); 5]);
-    let worth = |candidate: &Candidate| Worth { excess: 0.0, cost: bowl(candidate, &[3, 7, 0, 11, 5]) };
+    let worth = |candidate: &Candidate| simple(0.0, bowl(candidate, &[3, 7, 0, 11, 5]));
     let one = run(&space, 3, |candidate, _, _| worth(candidate), worth);
     assert_eq!(one, run(&space, 3, |candidate, _, _| worth(candidate), worth));
+}
+
+#[test]
+fn the_frontier_has_the_cheapest_of_each_aim() {
+    // Each of six values saves 6 and costs so many minutes outside the goal as its place; none is within the bounds but
+    // today's. So the cheapest with at most so many minutes has the first values at their greatest.
+    let space = Space::new(vec![ordered(5, 0); 6]);
+    let worth = |candidate: &Candidate| {
+        let sum =
+            |of: &dyn Fn(usize) -> f64| (0..6).map(|place| of(place) * candidate[place] as f64).sum::<f64>();
+        let outside = sum(&|place| (place + 1) as f64);
+        Worth { excess: outside, cost: 200.0 - sum(&|_| 6.0), outside, p95: 0.1 * sum(&|_| 1.0) }
+    };
+    let aim = |outside: f64| Aim { outside, p95: f64::INFINITY };
+    let aims = vec![aim(4.0), aim(12.0), aim(24.0), aim(40.0), Aim { outside: f64::INFINITY, p95: 0.75 }];
+    for seed in 0..10 {
+        let mut search = Search::new(space.clone(), Settings { aims: aims.clone(), ..settings(seed) });
+        let mut found: Vec<Worth> = Vec::new();
+        for _ in 0..1000 {
+            match search.next() {
+                Ask::Done(best) => {
+                    assert_eq!(best, space.today());
+                    break;
+                }
+                Ask::Confirm(candidate) => search.tell(&[worth(&candidate)]),
+                Ask::Sketch(candidates) => {
+                    found.extend(candidates.iter().map(worth));
+                    search.tell(&candidates.iter().map(worth).collect::<Vec<_>>());
+                }
+                Ask::Screen { candidates, .. } => {
+                    search.tell(&candidates.iter().map(worth).collect::<Vec<_>>());
+                }
+            }
+        }
+        // 4 of the first; 4 and 4; 4, 4 and 4; 4, 4, 4 and 4; 7 of any. One step more is near enough.
+        for (aim, cost) in aims.iter().zip([176.0, 152.0, 128.0, 104.0, 158.0]) {
+            let of_aim = found.iter().filter(|found| aim.missed(found) == 0.0);
+            let least = of_aim.map(|found| found.cost).fold(f64::MAX, f64::min);
+            assert!(least <= cost + 6.0 + 1e-9, "seed {seed}: {least} for {aim:?}");
+        }
+    }
+}
+
+#[test]
+fn a_point_that_is_worse_than_it_seemed_is_sought_again() {
+    // Screening sees half of the minutes outside the goal, until points nearby were evaluated closely.
+    let space = Space::new(vec![ordered(101, 0)]);
+    let real = |candidate: &Candidate| {
+        let outside = candidate[0] as f64;
+        Worth { excess: outside, cost: 200.0 - outside, outside, p95: 0.1 }
+    };
+    let aims = vec![Aim { outside: 20.0, p95: f64::INFINITY }];
+    let mut search = Search::new(space, Settings { aims, ..settings(1) });
+    let mut sketched: Vec<Candidate> = Vec::new();
+    for _ in 0..1000 {
+        match search.next() {
+            Ask::Done(_) => break,
+            Ask::Confirm(candidate) => search.tell(&[real(&candidate)]),
+            Ask::Sketch(candidates) => {
+                search.tell(&candidates.iter().map(real).collect::<Vec<_>>());
+                sketched.extend(candidates);
+            }
+            Ask::Screen { candidates, .. } => {
+                let seen = |candidate: &Candidate| {
+                    let share = if sketched.is_empty() { 0.5 } else { 1.0 };
+                    let real = real(candidate);
+                    Worth { outside: share * real.outside, ..real }
+                };
+                let found: Vec<Worth> = candidates.iter().map(seen).collect();
+                search.tell(&found);
+            }
+        }
+    }
+    assert_eq!(sketched, [[40], [20]]);
 }
