@@ -154,14 +154,14 @@ pub struct Compared {
     pub rate_per_second: f64,
     /// The users of a trial in the closed model; `None`: requests came at the rate.
     pub users: Option<u32>,
-    /// The prediction of the model.
-    pub predicted: f64,
+    /// The prediction of the model; `None` where its interval is too wide to say anything.
+    pub predicted: Option<f64>,
     /// What was measured.
     pub measured: f64,
     /// The lower limit of the interval of 90 % of the prediction.
-    pub low: f64,
+    pub low: Option<f64>,
     /// The upper limit.
-    pub high: f64,
+    pub high: Option<f64>,
 }
 
 impl Figure {
@@ -287,17 +287,19 @@ impl Calibration {
             ("predicted (90 %)", Left),
         ]);
         for compared in &self.backtest {
-            let off = 100.0 * (compared.predicted / compared.measured - 1.0);
+            let off = compared.predicted.map(|predicted| 100.0 * (predicted / compared.measured - 1.0));
+            let unknown = || "unknown".to_owned();
+            let interval = compared.low.zip(compared.high);
             table.row([
                 compared.what.to_owned(),
                 match compared.users {
                     Some(users) => format!("{users} users"),
                     None => format!("{}/s", number(compared.rate_per_second)),
                 },
-                number(compared.predicted),
+                compared.predicted.map_or_else(unknown, number),
                 number(compared.measured),
-                format!("{off:+.1} %"),
-                format!("{} to {}", number(compared.low), number(compared.high)),
+                off.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1} %")),
+                interval.map_or_else(unknown, |(low, high)| format!("{} to {}", number(low), number(high))),
             ]);
         }
         (!self.backtest.is_empty()).then_some(table)

@@ -4,8 +4,11 @@
 //! The prediction is simulated many times, each time with other random numbers, for the length of the trial, and with
 //! figures drawn from their intervals: so it has the chance of the trial and the errors of the figures in it. What the
 //! model leaves out is added as a floor.
+//!
+//! A prediction whose interval is wider than 25 % to either side on average is unknown: a trial with so few requests
+//! cannot tell a right model from a wrong one.
 
-use super::figure::Figure;
+use super::figure::{Figure, WIDEST};
 use super::fit::Fitted;
 use super::measure::Trial;
 use super::model::{Load, Model, predict};
@@ -43,6 +46,11 @@ pub struct Compared {
 }
 
 impl Compared {
+    /// The prediction, if its interval is narrow enough to say something; `None`: it is unknown.
+    pub fn known(&self) -> Option<Figure> {
+        Some(self.predicted).filter(|figure| figure.half_width() <= WIDEST * figure.value)
+    }
+
     /// How far the prediction is off, as a share of what was measured.
     pub fn off(&self) -> f64 {
         self.predicted.value / self.measured - 1.0

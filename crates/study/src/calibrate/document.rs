@@ -125,7 +125,10 @@ fn unknown(figures: &[said::Figure]) -> Vec<&'static str> {
 
 /// The judged prediction that is furthest off, relative to its bound.
 fn worst<'a>(measured: &Measured, backtest: &'a [Compared]) -> Option<&'a Compared> {
-    let share = |compared: &Compared| Some(compared.off().abs() / bound(measured, compared)?);
+    let share = |compared: &Compared| {
+        compared.known()?;
+        Some(compared.off().abs() / bound(measured, compared)?)
+    };
     let shares = backtest.iter().filter_map(|compared| Some((share(compared)?, compared)));
     shares.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, compared)| compared)
 }
@@ -351,11 +354,19 @@ fn reasons(
     reasons.extend(asked.missing.iter().cloned());
     for compared in backtest {
         let Some(bound) = bound(measured, compared) else { continue };
-        if compared.off().is_nan() || compared.off().abs() > bound {
-            let load = match compared.load {
-                Load::Users(users) => format!("with {users} users"),
-                Load::Rate(_) | Load::Even(_) => format!("at {:.1} requests a second", compared.rate),
-            };
+        let load = match compared.load {
+            Load::Users(users) => format!("with {users} users"),
+            Load::Rate(_) | Load::Even(_) => format!("at {:.1} requests a second", compared.rate),
+        };
+        if compared.known().is_none() {
+            let Figure { low, high, .. } = compared.predicted;
+            reasons.push(format!(
+                "{} {load} is unknown: its prediction of {} to {} is too wide, measure for longer (--length)",
+                name(compared.what),
+                short(low),
+                short(high)
+            ));
+        } else if compared.off().is_nan() || compared.off().abs() > bound {
             reasons.push(format!(
                 "{} {load} is {:+.0} % off, more than {:.0} %",
                 name(compared.what),
@@ -496,6 +507,7 @@ fn level(level: &Level) -> said::Level {
 }
 
 fn compared(compared: &Compared) -> said::Compared {
+    let known = compared.known();
     said::Compared {
         what: name(compared.what),
         rate_per_second: compared.rate,
@@ -503,10 +515,10 @@ fn compared(compared: &Compared) -> said::Compared {
             Load::Users(users) => Some(users),
             Load::Rate(_) | Load::Even(_) => None,
         },
-        predicted: compared.predicted.value,
+        predicted: known.map(|figure| figure.value),
         measured: compared.measured,
-        low: compared.predicted.low,
-        high: compared.predicted.high,
+        low: known.map(|figure| figure.low),
+        high: known.map(|figure| figure.high),
     }
 }
 

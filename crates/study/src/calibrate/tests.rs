@@ -464,3 +464,37 @@ fn the_best_throughput_is_not_the_highest_by_chance() {
     let fitted = fit(&levels, &Known { below_limit: true, ..Known::default() }).unwrap();
     assert!((fitted.best.value - 70.0).abs() < 0.1, "{:?}", fitted.best);
 }
+
+/// The rarer the requests of a trial, the less its percentiles say; what says too little is unknown, not a number.
+#[test]
+fn predictions_with_wide_intervals_are_unknown() {
+    let wait = Distribution::LogNormal { mean: ms(12.0), cv: 0.3 };
+    let cpu = Distribution::Constant(ms(4.0));
+    let server = Server::new(2, 1);
+    let truth = Model { cpu, wait, kinds: Vec::new(), cores: 1.0, background: 0.0, server, pool: None };
+    let known = Known {
+        cores: Some(1.0),
+        processes: Some(2),
+        threads: Some(1),
+        lock: Some(Lock::Free),
+        ..Known::default()
+    };
+    let levels = levels(&truth, 17);
+    let fitted = fit(&levels, &known).unwrap();
+    let compared = |requests: f64| {
+        let rate = 0.7 * fitted.best.value;
+        let mut trial = trial_of(&truth, rate);
+        (trial.load, trial.slices) = (Load::Rate(rate), trial.slices[..1].to_vec());
+        trial.slices[0] = Slice { seconds: requests / rate, responses: requests as u64, cpu_seconds: None };
+        let mut compared = Vec::new();
+        backtest(&fitted, &[trial], &mut compared, &mut |_| true).unwrap();
+        compared
+    };
+    let p99 = |of: &[Compared]| *of.iter().find(|one| one.what == What::P99).unwrap();
+    let (short, long) = (compared(100.0), compared(5_600.0));
+    assert!(p99(&short).known().is_none(), "{short:?}");
+    assert!(
+        long.iter().filter(|one| one.what != What::Throughput).all(|one| one.known().is_some()),
+        "{long:?}"
+    );
+}
