@@ -7,7 +7,7 @@ use config::case::{Case, Dimension};
 use control::search::tune::{Aim, Candidate, Settings};
 use sim::Requests;
 use sim::minutes::{Curves, Ladder, Minutes, can_record};
-use sim::settings::{Policy, Start, System, Traffic};
+use sim::settings::{MINUTE, Policy, Start, System, Traffic};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -54,9 +54,11 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The size of the search: small where nothing can be recorded.
+    /// The size of the search: small where nothing can be recorded, unless days are short.
     pub(super) fn settings(&self, asked: &Asked, aims: Vec<Aim>) -> Settings {
-        let budget = if self.is_recordable() { asked.candidates } else { asked.candidates.min(BY_REQUEST) };
+        // A day with rows below a minute has few requests, so that all candidates can be simulated request by request.
+        let all = self.is_recordable() || self.today().row < MINUTE;
+        let budget = if all { asked.candidates } else { asked.candidates.min(BY_REQUEST) };
         Settings {
             start: budget / 5,
             levels: LEVELS,

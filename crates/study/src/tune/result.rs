@@ -20,14 +20,14 @@ pub(super) fn result(
 ) -> Tune {
     let today = judge.today().candidate.clone();
     let mut notes = vec![evaluator.scenarios.note.clone()];
-    if !evaluator.is_recordable() {
+    let row = evaluator.today().row;
+    if !evaluator.is_recordable() && row == MINUTE {
         notes.push(
-            "this fleet is simulated request by request only (`affinity`, `ejection`, `health`, `consistent-hash`, \
-             `cross_zone: false` or `rows` below a minute), so few candidates were tried"
+            "this fleet is simulated request by request only (`affinity`, `ejection`, `health`, `consistent-hash` or \
+             `cross_zone: false`), so few candidates were tried"
                 .to_owned(),
         );
     }
-    let row = evaluator.today().row;
     if row < MINUTE {
         let row = units::show_duration(row);
         notes.push(format!(

@@ -103,6 +103,7 @@ impl Finder<'_> {
         self.fresh(&below(&tracked, &["cooldown"]), &self.spans(&COOLDOWNS), &self.span("60s"));
         self.fresh(&below(&tracked, &["cooldown_in"]), &self.spans(&COOLDOWNS), &self.span("300s"));
         if is_fine {
+            self.fresh(&below(&tracked, &["period"]), &self.spans(&PERIODS), &minute);
             self.fresh(&below(&tracked, &["datapoints"]), &texts(&DATAPOINTS), "3");
             self.fresh(&below(&tracked, &["datapoints_in"]), &texts(&DATAPOINTS_IN), "15");
         }
@@ -277,5 +278,5 @@ const FORECAST: &str = "{ predict: cpu, target: 60%, buffer: 5m }";
 const COOLDOWNS: [&str; 7] = ["0s", "30s", "60s", "120s", "180s", "300s", "600s"];
 const PERIODS: [&str; 4] = ["1m", "2m", "3m", "5m"];
 const DATAPOINTS: [&str; 5] = ["1", "2", "3", "5", "10"];
-const DATAPOINTS_IN: [&str; 5] = ["3", "5", "10", "15", "20"];
+const DATAPOINTS_IN: [&str; 7] = ["1", "2", "3", "5", "10", "15", "20"];
 const WINDOWS: [&str; 8] = ["0s", "30s", "1m", "2m", "3m", "5m", "10m", "15m"];

@@ -202,8 +202,8 @@ fn what_minutes_do_not_model_is_said() {
     let case = parse("tiny.yaml", &text, Path::new(""), Given::default()).unwrap();
     let how = How { threads: 1, fidelity: Fidelity::Minute, or_faster: false };
     let said = simulate(&case, &[0, 1], &[1], how, None).chosen_by_request();
-    let want = "request by request, because minutes do not model `cross_zone: false`, `consistent-hash`, `affinity` and \
-                `ejection`: before, after";
+    let want = "request by request, because minutes do not model `cross_zone: false`, `consistent-hash`, `affinity`, \
+                `ejection` and `rows` below a minute: before, after";
     assert_eq!(said.as_deref(), Some(want));
 }
 
