@@ -149,7 +149,7 @@ impl State {
             let Some(Reverse(burst)) = self.running.pop() else { return };
             self.used += n * (burst.ends - self.virtual_time).max(0.0);
             (self.virtual_time, self.advanced) = (burst.ends, at);
-            // A request that nobody waits for any more has used its time all the same.
+            // A burst whose thread is gone has used its time all the same.
             let _ = burst.ended.send(at);
         }
         if now <= self.advanced {
