@@ -137,6 +137,7 @@ const TABLE: [Uses; 24] = [
             ("report", WIRES),
             ("sample", WIRES),
             ("sim", WIRES),
+            ("stats", WIRES),
             ("study", WIRES),
             ("status", WIRES),
             ("units", WIRES),

@@ -9,6 +9,7 @@ pub mod demo;
 pub mod emit;
 pub mod explain;
 pub mod find;
+pub mod fleet;
 pub mod forecast;
 pub mod import;
 pub mod lint;

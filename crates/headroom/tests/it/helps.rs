@@ -3,7 +3,7 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 29] = [
+const COMMANDS: [&[&str]; 30] = [
     &[],
     &["load"],
     &["find"],
@@ -27,6 +27,7 @@ const COMMANDS: [&[&str]; 29] = [
     &["runs"],
     &["show"],
     &["demo"],
+    &["demo", "fleet"],
     &["sample-service"],
     &["config"],
     &["config", "check"],

@@ -1,10 +1,12 @@
 //! `headroom demo`: the story of the search-cgi account on a built-in service, through the code that users call.
 //!
 //! ```text
+//! fleet    `headroom demo fleet`, the second demo: a simulated policy runs live
 //! story    the four phases: calm, collapse, policy, after
 //! stage    the service, the gateway in front of it, the load
 //! ```
 
+mod fleet;
 mod stage;
 mod story;
 
@@ -25,7 +27,11 @@ use std::path::{Path, PathBuf};
 ///
 /// A phase is repeated, and the output says so, if this machine was too busy to measure it.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    other: Option<Other>,
+
     /// Print the phases as JSON
     #[arg(long)]
     json: bool,
@@ -38,8 +44,17 @@ pub struct Args {
     ledger: LedgerArgs,
 }
 
+/// Another demo.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    Fleet(fleet::Args),
+}
+
 /// Tells the story.
 pub fn run(args: &Args) -> Exit {
+    if let Some(Other::Fleet(args)) = &args.other {
+        return fleet::run(args);
+    }
     // Without a wish of the user's, the report is not worth the whole demo.
     if let Some(Err(error)) = args.report.as_deref().map(output_file::check) {
         return output::complain(&error, Exit::Usage);
@@ -79,4 +94,6 @@ const NEXT: &str = "\
 The same for a service of your own: find what it carries, and keep it at that
   headroom find 'http://127.0.0.1:8080/path' --slo 'p(95)<50ms'
   headroom gateway headroom-gateway.yaml
+The next demo: a fleet that scales, simulated and live (three minutes)
+  headroom demo fleet
 ";
