@@ -68,6 +68,6 @@ fn json(value: &impl serde::Serialize) -> Response {
 /// The longest time that a reload may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-const PLACES: &str = "there are GET /metrics, /status, /changes, /pools, /livez and /readyz, POST /reload, \
+const PLACES: &str = "there are GET /metrics, /status, /changes, /pools, /pools/POOL, /livez and /readyz, POST /reload, \
      POST /pools/POOL/instances, POST /pools/POOL/instances/ADDRESS/drain and .../resume, and \
      DELETE /pools/POOL/instances/ADDRESS";

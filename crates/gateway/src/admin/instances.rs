@@ -1,8 +1,10 @@
-//! Instances of the pools over the admin listener: lists, adds, drains and removes them.
+//! Instances of the pools over the admin listener: lists, adds, drains and removes them; and the load of a pool.
 
 use crate::control_room::ControlRoom;
-use crate::metrics::pools::{InstanceCounts, InstanceState};
+use crate::metrics::Answer;
+use crate::metrics::pools::{InstanceCounts, InstanceState, PoolCounts};
 use crate::pool::{InstanceChange, InstanceChangeError};
+use crate::settings::Pool;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -13,15 +15,17 @@ use control::balance::Weight;
 use http::reactor::Clock;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 type Room = (Arc<ControlRoom>, Clock);
 
-/// `GET /pools`, and the endpoints for changes.
+/// `GET /pools` and `/pools/POOL`, and the endpoints for changes.
 pub(super) fn routes() -> Router<Room> {
     Router::new()
         .route("/pools", get(pools))
+        .route("/pools/{pool}", get(load))
         .route("/pools/{pool}/instances", post(add))
         .route("/pools/{pool}/instances/{address}", delete(remove))
         .route("/pools/{pool}/instances/{address}/drain", post(drain))
@@ -40,19 +44,55 @@ async fn pools(State((room, _)): State<Room>) -> Response {
     let (_, shared) = room.current();
     let counts = room.counts(&shared);
     let pools = shared.settings.pools.iter().enumerate().map(|(index, pool)| {
-        let of = counts.pools.get(index);
-        let known = pool.instances.iter().map(|instance| {
-            let counts = of.and_then(|of| of.instances.get(&instance.address));
-            shown(instance.address, Some(instance.weight), counts)
-        });
-        let leaving = of.into_iter().flat_map(|of| &of.instances).filter(|(address, counts)| {
-            counts.in_flight > 0 && pool.instances.iter().all(|instance| instance.address != **address)
-        });
-        let leaving = leaving.map(|(&address, counts)| shown(address, None, Some(counts)));
-        let instances: Vec<Value> = known.chain(leaving).collect();
+        let of = counts.pools.get(index).map(|of| &**of);
+        let instances = of_pool(pool, of);
         json!({ "name": pool.name, "panic": of.is_some_and(|of| of.panic), "instances": instances })
     });
     answer(StatusCode::OK, &json!({ "pools": pools.collect::<Vec<_>>() }))
+}
+
+/// The instances of a pool: those of its settings, and those that are removed and have requests.
+fn of_pool(pool: &Pool, of: Option<&PoolCounts>) -> Vec<Value> {
+    let known = pool.instances.iter().map(|instance| {
+        let counts = of.and_then(|of| of.instances.get(&instance.address));
+        shown(instance.address, Some(instance.weight), counts)
+    });
+    let leaving = of.into_iter().flat_map(|of| &of.instances).filter(|(address, counts)| {
+        counts.in_flight > 0 && pool.instances.iter().all(|instance| instance.address != **address)
+    });
+    let leaving = leaving.map(|(&address, counts)| shown(address, None, Some(counts)));
+    known.chain(leaving).collect()
+}
+
+/// What an autoscaler reads of a pool, in one piece. Counts are those since the start of the gateway.
+async fn load(State((room, clock)): State<Room>, Path(name): Path<String>) -> Response {
+    let (_, shared) = room.current();
+    let Some(index) = shared.named.pool(&name) else {
+        let known = shared.settings.pools.iter().map(|pool| format!("`{}`", pool.name));
+        let known: Vec<String> = known.collect();
+        return refused(StatusCode::NOT_FOUND, &format!("no pool `{name}`; there are {}", known.join(", ")));
+    };
+    let counts = room.counts(&shared);
+    let of = counts.of_pool(index, &shared);
+    let sum = |counts: &BTreeMap<&'static str, u64>| counts.values().sum::<u64>();
+    let times = shared.pools[index].times.read();
+    let page = json!({
+        "name": name,
+        "at_s": clock.now().as_secs_f64(),
+        "arrived": of.demand(),
+        "answered": of.answered_total(),
+        "errors": of.answers.iter().filter(|answer| answer.is_from_upstream() && answer.class() == "5xx")
+            .map(Answer::count).sum::<u64>(),
+        "shed": sum(&of.shed),
+        "failed": sum(&of.failed),
+        "in_flight": of.in_flight,
+        "waiting": of.waiting,
+        "response_times": { "sum_s": times.total_s, "buckets": times.buckets },
+        "upstream_sum_s": times.upstream_s,
+        "panic": counts.pools.get(index).is_some_and(|of| of.panic),
+        "instances": of_pool(&shared.settings.pools[index], counts.pools.get(index).map(|of| &**of)),
+    });
+    answer(StatusCode::OK, &page)
 }
 
 /// An instance that no worker has taken over yet is `added`.

@@ -11,6 +11,7 @@
 
 mod answers;
 mod connections;
+mod fine;
 mod limits;
 mod mirror;
 mod page;
@@ -21,6 +22,7 @@ mod table;
 mod times;
 
 pub(crate) use answers::{Answer, Answers};
+pub(crate) use fine::FineTimes;
 pub(crate) use page::page;
 pub(crate) use table::{Published, RouteTable, Totals};
 pub(crate) use times::Times;
@@ -146,7 +148,7 @@ impl RouteCounts {
         self.in_flight + self.waiting > 0
     }
 
-    fn answered_total(&self) -> u64 {
+    pub(crate) fn answered_total(&self) -> u64 {
         self.answers.iter().filter(|answer| answer.is_from_upstream()).map(Answer::count).sum()
     }
 
@@ -198,6 +200,15 @@ impl Counts {
     /// The counts of a route.
     pub(crate) fn route(&self, index: usize) -> &RouteCounts {
         self.routes.get(index).and_then(Option::as_deref).unwrap_or(&NOTHING)
+    }
+
+    /// The counts of all routes of a pool together.
+    pub(crate) fn of_pool(&self, pool: usize, shared: &Shared) -> RouteCounts {
+        let routes = shared.settings.routes.iter().enumerate().filter(|(_, route)| route.pool == pool);
+        routes.fold(RouteCounts::default(), |mut all, (index, _)| {
+            all.add(self.route(index));
+            all
+        })
     }
 
     /// Adds the counts of another worker, for the same configuration.

@@ -7,6 +7,7 @@
 //! which allows fewer retries and never more; and consecutive failures spread over several workers are detected a tenth
 //! of a second late. The worker that reported gets the verdict at once, the others at their next tick.
 
+use crate::metrics::FineTimes;
 use crate::settings::{self, Pool};
 use crate::shared::lock;
 use control::SettingsError;
@@ -24,6 +25,8 @@ use units::{Ratio, Timestamp};
 pub(crate) struct ProcessPool {
     /// Increases with each verdict.
     version: AtomicU64,
+    /// Of its responses.
+    pub(crate) times: FineTimes,
     state: Mutex<State>,
 }
 
@@ -95,7 +98,8 @@ impl ProcessPool {
             settings: Pool::new(&settings.name, Vec::new()),
             spared: 0,
         };
-        let pool = ProcessPool { version: AtomicU64::new(1), state: Mutex::new(state) };
+        let pool =
+            ProcessPool { version: AtomicU64::new(1), times: FineTimes::default(), state: Mutex::new(state) };
         pool.configure(prepared);
         pool
     }

@@ -38,6 +38,11 @@ impl<N: Net> Worker<N> {
         if let (Some(local), true) = (local, reason != "-") {
             let own = |count: &mut RouteCounts| count.own(request.method(), answer.status(), reason, total);
             local.count(exchange.route(), own);
+            // An instance that failed or did not respond in time: its clients waited for it.
+            if matches!(answer.status(), 502 | 504) {
+                let pool = local.shared.settings.routes[exchange.route()].pool;
+                local.shared.pools[pool].times.record(total, None);
+            }
         }
         if !self.log.is_on() {
             return;

@@ -132,6 +132,35 @@ fn admin(gateway: &Gateway, method: &str, path: &str, body: &str) -> Message {
 }
 
 #[test]
+fn the_load_of_a_pool_is_one_page() {
+    let slow = Upstream::answering(|_| {
+        std::thread::sleep(Duration::from_millis(40));
+        ok("0")
+    });
+    let gateway = started(settings(&[slow.address]));
+    let mut client = client(&gateway);
+    for _ in 0..3 {
+        client.ask(get("/"));
+    }
+    let page = || -> serde_json::Value {
+        serde_json::from_str(&admin(&gateway, "GET", "/pools/pool", "").text()).unwrap()
+    };
+    eventually("three are counted", || page()["answered"] == 3);
+    let page = page();
+    assert_eq!((&page["arrived"], &page["in_flight"], &page["errors"]), (&3.into(), &0.into(), &0.into()));
+    let buckets = page["response_times"]["buckets"].as_array().unwrap();
+    let times: Vec<(f64, u64)> =
+        buckets.iter().map(|of| (of[0].as_f64().unwrap(), of[1].as_u64().unwrap())).collect();
+    assert_eq!(times.iter().map(|(_, count)| count).sum::<u64>(), 3);
+    assert!(times.iter().all(|(seconds, _)| (0.039..2.0).contains(seconds)), "{times:?}");
+    let sum = page["response_times"]["sum_s"].as_f64().unwrap();
+    assert!(sum >= 0.12 && page["upstream_sum_s"].as_f64().unwrap() <= sum);
+    assert_eq!(page["instances"][0]["requests"], 3);
+    let other = admin(&gateway, "GET", "/pools/other", "");
+    assert!(other.text().contains("no pool `other`; there are `pool`"), "{}", other.text());
+}
+
+#[test]
 fn the_admin_listener_takes_changes_and_says_what_is_wrong() {
     let upstreams = named(2);
     let [one, two] = [upstreams[0].address, upstreams[1].address];
