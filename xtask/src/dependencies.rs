@@ -9,7 +9,7 @@ use std::fs;
 type Uses = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// What the crates themselves use.
-const TABLE: [Uses; 24] = [
+const TABLE: [Uses; 25] = [
     ("units", &[]),
     ("stats", &[]),
     ("control", &[("stats", "random streams, intervals, drift"), ("units", QUANTITIES)]),
@@ -70,12 +70,23 @@ const TABLE: [Uses; 24] = [
             ("import", "traffic of case files, and what it writes into them"),
             ("load", "the plan of scenario files"),
             ("rule", "finds mistakes in rules"),
+            ("scaler", "the settings of live sections"),
             ("sim", "the system of case files"),
             ("units", QUANTITIES),
             ("yaml", "trees, with places"),
         ],
     ),
     ("host", &[("units", QUANTITIES)]),
+    (
+        "scaler",
+        &[
+            ("control", "every decision"),
+            ("host", "processes and their processor time"),
+            ("http", "messages of the admin interface"),
+            ("stats", "sketches of response times"),
+            ("units", QUANTITIES),
+        ],
+    ),
     (
         "ledger",
         &[
@@ -136,6 +147,7 @@ const TABLE: [Uses; 24] = [
             ("measure", WIRES),
             ("report", WIRES),
             ("sample", WIRES),
+            ("scaler", WIRES),
             ("sim", WIRES),
             ("stats", WIRES),
             ("study", WIRES),

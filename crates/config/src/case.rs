@@ -23,6 +23,8 @@ mod counts;
 pub(crate) mod file;
 mod grid;
 mod keda_file;
+mod live;
+mod live_file;
 mod merge;
 mod origins;
 mod patch;
@@ -70,6 +72,7 @@ pub struct Case {
     calibration: Option<Calibration>,
     template: Template,
     tuning: tuning::Tuning,
+    live: Option<live::Section>,
 }
 
 impl Case {
@@ -217,6 +220,7 @@ fn whole(
         // Rows name stages and services; if one could not be read, that was already reported.
         None => (built.len() == stages.len()).then(|| row::rows(table.published.as_ref(), &built, report)),
     };
+    let live = live::read(&table, base_dir, report);
     let case = Case {
         name: table.case.0?.value.0,
         about: table.about.map_or_else(String::new, |text| text.0),
@@ -225,6 +229,7 @@ fn whole(
         calibration,
         template,
         tuning: tuning::Tuning::of(table.tune.as_ref()),
+        live,
     };
     if grid.is_none() {
         tuning::check(table.tune.as_ref(), &case, report);
@@ -317,4 +322,5 @@ fn once_each(problems: Vec<Problem>) -> Vec<Problem> {
 
 /// The name of the only stage of a case without stages.
 const ONLY: &str = "now";
-const NOT_CHANGED: [&str; 7] = ["case", "about", "rows", "calibration", "tune", "stages", "published"];
+const NOT_CHANGED: [&str; 8] =
+    ["case", "about", "rows", "calibration", "tune", "live", "stages", "published"];

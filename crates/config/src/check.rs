@@ -3,7 +3,7 @@
 //! `control` checks the settings that it uses; its errors are reported at the key that causes them.
 
 mod access_log;
-mod admin;
+pub(crate) mod admin;
 pub(crate) mod classes;
 mod heads;
 mod hops;

@@ -22,6 +22,7 @@ pub mod controller;
 mod cooldown;
 mod decision;
 mod error;
+pub mod goal;
 pub mod guard;
 pub mod hpa;
 pub mod keda;

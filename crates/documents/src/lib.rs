@@ -15,6 +15,7 @@ pub mod import;
 pub mod lint;
 pub mod plan;
 pub mod run;
+pub mod scale;
 pub mod simulate;
 pub mod stored;
 pub mod top;

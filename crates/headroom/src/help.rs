@@ -68,7 +68,10 @@ fn is_command(line: &str) -> bool {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Measure", &["load", "find", "replay", "compare"]),
     ("Protect", &["gateway", "top", "explain"]),
-    ("Scale", &["calibrate", "simulate", "plan", "tune", "forecast", "lint", "import", "conformance"]),
+    (
+        "Scale",
+        &["calibrate", "simulate", "plan", "tune", "forecast", "lint", "scale", "import", "conformance"],
+    ),
     ("Results", &["runs", "show"]),
     ("Other", &["demo", "sample-service", "config", "completions", "man", "help"]),
 ];

@@ -31,8 +31,13 @@ impl ProcessIdentity {
         ProcessIdentity::of(self.id).as_ref() == Some(self)
     }
 
-    /// The process that has this id now.
-    fn of(id: u32) -> Option<Self> {
+    /// Its id.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The process that has this id now; `None` if there is none, or it has ended.
+    pub fn of(id: u32) -> Option<Self> {
         let boot = read("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
         let stat = Stat::of(id).filter(|stat| !stat.ended)?;
         Some(ProcessIdentity { boot, id, started: stat.started })

@@ -7,6 +7,7 @@ use crate::file::{
 };
 use fields::{At, Count, Frequency, Names, Needed, Share, Size, Span, Switch, Text, tables};
 
+use super::live_file::LiveTable;
 pub(super) use super::scaling_file::ScalingTable;
 
 tables! {
@@ -60,6 +61,8 @@ tables! {
         seed: Option<At<Seed>>,
         /// What `headroom tune` may change. Default: everything that it can.
         tune: Option<At<TuneTable>>,
+        /// The running service that `headroom scale` reads and changes. Simulations ignore it.
+        live: Option<At<LiveTable>>,
         /// The stages of the account: each has its changes relative to the stage before.
         stages: Option<At<Vec<At<StageTable>>>>,
         /// Required results, and published results to compare with.

@@ -71,7 +71,7 @@ pub(super) fn warning(file: &File, settings: &Settings, source: &Source) -> Opti
 /// The bit of a file's mode that allows everybody to read it.
 const OTHERS_READ: u32 = 0o004;
 
-fn address(text: &str, place: &Place, report: &mut Report) -> Option<AdminAddress> {
+pub(crate) fn address(text: &str, place: &Place, report: &mut Report) -> Option<AdminAddress> {
     match text.parse() {
         Ok(AdminAddress::Tcp(address)) if address.port() == 0 => {}
         Ok(address) => return Some(address),

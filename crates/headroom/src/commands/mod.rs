@@ -18,6 +18,7 @@ pub mod plan;
 pub mod replay;
 pub mod runs;
 pub mod sample_service;
+pub mod scale;
 /// The checker of our JSON schemas, which the integration tests have too.
 #[cfg(test)]
 #[path = "../../tests/it/schema.rs"]

@@ -18,6 +18,7 @@ const COMMANDS: [&[&str]; 30] = [
     &["forecast"],
     &["tune"],
     &["lint"],
+    &["scale"],
     &["import"],
     &["import", "aws"],
     &["import", "kubernetes"],

@@ -55,6 +55,8 @@ mod plans_capacity;
 mod programs;
 /// The gateway file of a search, used in front of a real service.
 mod protects_the_service;
+/// `headroom scale`: processes behind a gateway, out and in, kills, standbys, replays.
+mod scales_processes;
 /// A JSON Schema validator for the keywords that our schemas use.
 mod schema;
 /// `headroom simulate --activities`: a score beside what scaling really did.

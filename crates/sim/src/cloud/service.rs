@@ -12,6 +12,7 @@ use crate::plant::{Plant, Window, add_reasons};
 use crate::settings::{Goal, Service, ServiceId};
 use control::assumption::Assumption;
 use control::scaling::controller::{Controller, Shell, common_step, is_due};
+use control::scaling::goal::{Period, is_held};
 use std::time::Duration;
 use units::Timestamp;
 
@@ -262,22 +263,16 @@ impl Published {
     }
 }
 
-/// A request without a good response counts as too slow.
-fn is_within(goal: Goal, window: &Window) -> Option<bool> {
-    let bad = window.errors + window.refused + window.timed_out + window.failed;
-    let all = window.answered + bad;
-    if all == 0 {
-        // A row with arrivals in which none ended is not a good one.
-        return (window.arrived > 0 || window.in_system > 1.0).then_some(false);
-    }
-    // Errors are among the times, and assumed to be the fastest: they come before the successful requests.
-    let wanted = goal.quantile.get() * all as f64;
-    if wanted > window.answered as f64 {
-        return Some(false);
-    }
-    // In the minute model there may be one time fewer than requests, because both are rounded.
-    let share = (wanted + window.errors as f64) / window.balancer.count().max(1) as f64;
-    window.balancer.quantile(share.min(1.0)).map(|time| time < goal.below.as_secs_f64())
+fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
+    let period = Period {
+        arrived: minute.arrived,
+        answered: minute.answered,
+        errors: minute.errors,
+        lost: minute.refused + minute.timed_out + minute.failed,
+        in_system: minute.in_system,
+        times: &minute.balancer,
+    };
+    is_held(goal.quantile, goal.below, &period)
 }
 
 /// How often credits are accounted.

@@ -58,6 +58,63 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// The quantities that it reads, by a short name each: a live scaler refuses one that nothing publishes.
+    pub fn measures(&self) -> Vec<&'static str> {
+        let mut all: Vec<&'static str> = match self {
+            Policy::None => Vec::new(),
+            Policy::Aws(aws) => {
+                let forecasts = aws.scaler.policies.iter().filter_map(|policy| match policy {
+                    super::super::Policy::Predictive(predictive) => Some(match predictive.load {
+                        super::super::predictive::Load::Cpu => "cpu",
+                        super::super::predictive::Load::Requests => "requests",
+                    }),
+                    _ => None,
+                });
+                aws.metrics.iter().map(|published| published.metric.measure()).chain(forecasts).collect()
+            }
+            Policy::Hpa(hpa) => hpa.metrics.iter().map(|query| query.metric.measure()).collect(),
+            Policy::Keda(keda) => keda
+                .inputs
+                .iter()
+                .filter_map(|input| match input {
+                    KedaInput::Cpu => Some("cpu"),
+                    KedaInput::Query(query) => Some(query.metric.measure()),
+                    KedaInput::Time => None,
+                })
+                .collect(),
+            Policy::Knative(_) => Vec::from(["in_flight", "requests"]),
+        };
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+impl Metric {
+    const fn measure(self) -> &'static str {
+        match self {
+            Metric::CpuUtilization => "cpu",
+            Metric::CpuCreditBalance => "credits",
+            Metric::ResponseTime => "response_time",
+            Metric::RequestCount | Metric::RequestCountPerTarget => "requests",
+        }
+    }
+}
+
+impl PodMetric {
+    const fn measure(&self) -> &'static str {
+        match self {
+            PodMetric::Cpu => "cpu",
+            PodMetric::RequestsPerSecond => "requests",
+            PodMetric::InFlight => "in_flight",
+            PodMetric::Queued => "queued",
+            PodMetric::ResponseTime(_) => "response_time",
+            PodMetric::Recorded(_) => "recorded",
+        }
+    }
+}
+
 /// The widest bounds of a schedule.
 fn widest(bounds: (u32, u32), scheduled: &[Scheduled]) -> (u32, u32) {
     let widen = |(min, max): (u32, u32), action: &Scheduled| {

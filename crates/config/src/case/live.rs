@@ -1,0 +1,301 @@
+//! `live` of a case file: the running service of `headroom scale`.
+//!
+//! ## Why beside the stages
+//! A stage is a policy to compare; the service that runs is one. The bounds, the drain time and the rule which instances
+//! end first are those of the stage that is run, so that they are written once.
+
+use super::Case;
+use super::file::CaseTable;
+use super::live_file::{LiveGuardTable, LiveProcessesTable, LiveTable};
+use control::scaling::guard::{ChangeRate, GuardSettings};
+use fields::{At, Place, Report, Span, suggestion};
+use gateway::settings::AdminAddress;
+use scaler::settings::{Address, Ends, Gateway, Live, Processes};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The section, without what comes from a stage.
+#[derive(Debug, Clone)]
+pub(super) struct Section {
+    service: Option<String>,
+    gateway: Gateway,
+    file: Option<PathBuf>,
+    processes: Option<(Processes, Option<Duration>)>,
+    guard: GuardSettings,
+    min: Option<u32>,
+    max: Option<u32>,
+    period: Duration,
+    stale_after: Duration,
+    state: PathBuf,
+}
+
+impl Case {
+    /// The running service with the policy of a stage; none without `live`, or without a policy.
+    pub fn live(&self, stage: usize) -> Option<Live> {
+        let section = self.live.as_ref()?;
+        let services = &self.stages.get(stage)?.system.services;
+        let service = match &section.service {
+            None => 0,
+            Some(name) => services.iter().position(|service| service.name == *name)?,
+        };
+        let found = services.get(service)?;
+        let scaling = &found.scaling;
+        let (least, most) = scaling.policy.widest_bounds().unwrap_or((1, u32::MAX));
+        let (min, max) = (section.min.unwrap_or(least), section.max.unwrap_or(most));
+        let processes = section.processes.clone().map(|(processes, drain)| Processes {
+            drain: drain.unwrap_or(found.start.drain),
+            // As the simulator divides it.
+            cores: processes.cores.or_else(|| found.hosts.first().map(allotted)),
+            ends: match scaling.ends {
+                sim::settings::Ends::Oldest => Ends::Oldest,
+                sim::settings::Ends::Newest => Ends::Newest,
+            },
+            ..processes
+        });
+        // No more than there are ports.
+        let max = processes.as_ref().map_or(max, |processes| max.min(processes.most()));
+        Some(Live {
+            service,
+            gateway: section.gateway.clone(),
+            file: section.file.clone(),
+            processes,
+            guard: GuardSettings { min, max, ..section.guard.clone() },
+            period: section.period,
+            stale_after: section.stale_after,
+            state: section.state.clone(),
+        })
+    }
+}
+
+/// The cores that an instance may use.
+fn allotted(host: &sim::settings::Host) -> f64 {
+    let cores = f64::from(host.cores);
+    host.quota.map_or(cores, |quota| quota.cores.min(cores))
+}
+
+/// The section of a file, unless the report says what is wrong with it. Paths are relative to `base`.
+pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Option<Section> {
+    let LiveTable { service, gateway, file, processes, guard, period, stale_after, state } =
+        &table.live.as_ref()?.value;
+    let gateway = &gateway.value;
+    let admin = crate::check::admin::address(&gateway.admin.value.0, &gateway.admin.place, report);
+    if let (Some(at), Some(services)) = (service, &table.services.0) {
+        let names = services.value.iter().map(|named| named.name.as_str());
+        if names.clone().all(|name| name != at.value.0) {
+            let help = suggestion(&at.value.0, names);
+            report.wrong(&at.place, format!("no service `{}`", at.value.0), "not in this file", help);
+        }
+    }
+    let processes = processes.as_ref().and_then(|at| read_processes(&at.value, report));
+    let none = LiveGuardTable {
+        min: None,
+        max: None,
+        step_out: None,
+        step_in: None,
+        rate: None,
+        scale_in_without_data: None,
+        by_hand: None,
+        rollback: None,
+    };
+    let guard = guard.as_ref().map_or(&none, |at| &at.value);
+    let count = |at: &Option<At<fields::Count>>| at.as_ref().map(|at| at.value.0);
+    let (min, max) = (count(&guard.min), count(&guard.max));
+    if let (Some(min), Some(max), Some(at)) = (min, max, &guard.max)
+        && max < min
+    {
+        let help = "raise `max`, or lower `min`".to_owned();
+        report.wrong(&at.place, format!("the maximum {max} is below the minimum {min}"), "too small", help);
+    }
+    let period = period_of(period.as_ref(), report);
+    let usual = GuardSettings::new(1, 1);
+    let guard = GuardSettings {
+        step_out: positive(guard.step_out.as_ref(), report),
+        step_in: positive(guard.step_in.as_ref(), report),
+        rate: guard
+            .rate
+            .as_ref()
+            .map(|at| ChangeRate { instances: at.value.instances.value.0, within: at.value.within.value.0 }),
+        scale_in_without_data: guard.scale_in_without_data.as_ref().is_some_and(|at| at.value.0),
+        by_hand: span(guard.by_hand.as_ref(), usual.by_hand),
+        rollback: match &guard.rollback {
+            None => usual.rollback,
+            Some(at) => (!at.value.0.is_zero()).then_some(at.value.0),
+        },
+        ..usual
+    };
+    let admin = match admin? {
+        AdminAddress::Tcp(address) => Address::Tcp(address),
+        AdminAddress::Unix(path) => Address::Unix(base.join(path)),
+    };
+    Some(Section {
+        service: service.as_ref().map(|at| at.value.0.clone()),
+        gateway: Gateway {
+            admin,
+            pool: gateway.pool.value.0.clone(),
+            token_file: gateway.token_file.as_ref().map(|at| base.join(&at.value.0)),
+        },
+        file: file.as_ref().map(|at| base.join(&at.value.0)),
+        processes,
+        guard,
+        min,
+        max,
+        period,
+        stale_after: span(stale_after.as_ref(), Duration::from_secs(10)),
+        state: base.join(&state.value.0),
+    })
+}
+
+fn read_processes(table: &LiveProcessesTable, report: &mut Report) -> Option<(Processes, Option<Duration>)> {
+    let LiveProcessesTable { command, ports, environment, ready, usage, cores, start, drain, stop } = table;
+    if !command.value.0.contains("{port}") && !command.value.0.contains("PORT") {
+        let help = "write `{port}` where the command takes the port of its instance, or use $PORT".to_owned();
+        let message = "all instances would listen on the same port".to_owned();
+        report.wrong(&command.place, message, "no `{port}`", help);
+    }
+    let range = ports.value.0.split_once('-').and_then(|(first, last)| {
+        let number = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+        Some((number(first)?, number(last)?))
+    });
+    let range = range.filter(|(first, last)| first <= last);
+    if range.is_none() {
+        let message = format!("expected two ports from 1 to 65535, found `{}`", ports.value.0);
+        report.wrong(
+            &ports.place,
+            message,
+            "this range",
+            "write `9100-9130`, the lower one first".to_owned(),
+        );
+    }
+    for at in [ready, usage].into_iter().flatten() {
+        if !at.value.0.starts_with('/') {
+            let message = format!("`{}` is not a path", at.value.0);
+            report.wrong(&at.place, message, "this path", "begin with `/`".to_owned());
+        }
+    }
+    let cores = match cores {
+        Some(at) if at.value.0 <= 0.0 => {
+            let help = "write the cores that an instance may use, such as 0.5".to_owned();
+            report.wrong(&at.place, "an instance without cores does nothing".to_owned(), "this number", help);
+            None
+        }
+        other => other.as_ref().map(|at| at.value.0),
+    };
+    let environment = environment.iter().flat_map(|names| names.iter());
+    let environment = environment
+        .filter_map(|named| Some((named.name.clone(), named.value.as_ref()?.value.0.clone())))
+        .collect();
+    let processes = Processes {
+        command: command.value.0.clone(),
+        ports: range?,
+        environment,
+        ready: ready.as_ref().map(|at| at.value.0.clone()),
+        usage: usage.as_ref().map(|at| at.value.0.clone()),
+        cores,
+        start: span(start.as_ref(), Duration::from_secs(60)),
+        drain: Duration::ZERO,
+        stop: span(stop.as_ref(), Duration::from_secs(10)),
+        ends: Ends::Oldest,
+    };
+    Some((processes, drain.as_ref().map(|at| at.value.0)))
+}
+
+/// It divides a minute, or is made of whole ones.
+fn period_of(at: Option<&At<Span>>, report: &mut Report) -> Duration {
+    let Some(At { value: Span(found), place }) = at else { return MINUTE };
+    let (short, long) = (found.as_nanos().min(MINUTE.as_nanos()), found.as_nanos().max(MINUTE.as_nanos()));
+    if short < Duration::from_secs(1).as_nanos() || !long.is_multiple_of(short) {
+        let message =
+            format!("{} neither divides a minute nor is made of whole ones", units::show_duration(*found));
+        report.wrong(place, message, "this period", "write `1s`, `10s`, `1m` or `5m`".to_owned());
+        return MINUTE;
+    }
+    *found
+}
+
+fn positive(at: Option<&At<fields::Count>>, report: &mut Report) -> Option<u32> {
+    let At { value, place } = at?;
+    let zero = |place: &Place, report: &mut Report| {
+        let help = "leave it out for no bound; a pause is a file `pause` in the state directory".to_owned();
+        report.wrong(place, "a step of 0 changes nothing".to_owned(), "this number", help);
+    };
+    if value.0 == 0 {
+        zero(place, report);
+        return None;
+    }
+    Some(value.0)
+}
+
+fn span(at: Option<&At<Span>>, default: Duration) -> Duration {
+    at.map_or(default, |at| at.value.0)
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use crate::case::{Given, parse};
+    use std::path::Path;
+    use std::time::Duration;
+
+    const CASE: &str = "\
+case: shop
+traffic: { rate: 5/s }
+services:
+  web:
+    endpoints: { page: { cpu: 10ms } }
+    server: { threads: 4 }
+    hosts: { small: { cores: 2 } }
+    start: { drain: 7s }
+    scaling: { min: 2, max: 90, ends: newest, hpa: { cpu: 50%, behavior: true } }
+";
+
+    fn read(live: &str) -> Result<scaler::settings::Live, String> {
+        let text = format!("{CASE}live:\n{live}");
+        let case =
+            parse("a.yaml", &text, Path::new("base"), Given::default()).map_err(|found| found.plain())?;
+        Ok(case.live(0).expect("a section"))
+    }
+
+    const USUAL: &str = "  gateway: { admin: '127.0.0.1:9901', pool: web }\n  state: run\n";
+
+    #[test]
+    fn a_stage_completes_the_section() {
+        let live = read(&format!(
+            "{USUAL}  processes: {{ command: 'serve {{port}}', ports: 9100-9130, ready: /ready }}\n"
+        ))
+        .unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!((live.guard.min, live.guard.max), (2, 31), "no more than there are ports");
+        assert_eq!((live.service, live.state.as_path()), (0, Path::new("base/run")));
+        let processes = live.processes.expect("processes");
+        assert_eq!((processes.drain, processes.most()), (Duration::from_secs(7), 31));
+        assert_eq!(processes.ends, scaler::settings::Ends::Newest);
+        assert_eq!(live.period, Duration::from_secs(60));
+    }
+
+    #[test]
+    fn mistakes_have_their_place_and_a_way_out() {
+        for (live, expected) in [
+            ("  gateway: { admin: here, pool: web }\n  state: run\n", "live.gateway.admin"),
+            (
+                "  service: webb\n  gateway: { admin: '127.0.0.1:9901', pool: web }\n  state: run\n",
+                "did you mean `web`",
+            ),
+            (&*format!("{USUAL}  processes: {{ command: serve, ports: 9100-9130 }}\n"), "write `{port}`"),
+            (
+                &*format!("{USUAL}  processes: {{ command: 'a {{port}}', ports: 9130-9100 }}\n"),
+                "the lower one first",
+            ),
+            (
+                &*format!("{USUAL}  processes: {{ command: 'a {{port}}', ports: 1-2, ready: x }}\n"),
+                "begin with `/`",
+            ),
+            (&*format!("{USUAL}  guard: {{ min: 5, max: 3 }}\n"), "below the minimum 5"),
+            (&*format!("{USUAL}  guard: {{ step_in: 0 }}\n"), "changes nothing"),
+            (&*format!("{USUAL}  period: 7s\n"), "divides a minute"),
+            ("  state: run\n", "`gateway` is missing"),
+        ] {
+            let problems = read(live).expect_err(live);
+            assert!(problems.contains(expected), "{live}: {problems}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The tables of `live`: where a running service is measured and how its size is changed.
+
+use super::words::Number;
+use fields::{At, Count, Names, Span, Switch, Text, tables};
+
+tables! {
+    /// The running service that `headroom scale` reads and changes.
+    LiveTable {
+        /// The service of this file. Default: the first one.
+        service: Option<At<Text>>,
+        /// The gateway before the service.
+        gateway: At<LiveGatewayTable>,
+        /// A file that another program writes, with the JSON of the gateway's `GET /pools/POOL`, from which requests and
+        /// response times are read. Default: the gateway.
+        file: Option<At<Text>>,
+        /// Instances that are processes of this machine. Default: none; then sizes are only recommended.
+        processes: Option<At<LiveProcessesTable>>,
+        /// Guard rails. Default: the bounds of the policy.
+        guard: Option<At<LiveGuardTable>>,
+        /// The time over which the goal is evaluated: it divides a minute, or is made of whole ones. Default: 1m.
+        period: Option<At<Span>>,
+        /// Metrics that are older are stale. Default: 10s.
+        stale_after: Option<At<Span>>,
+        /// The directory with the state and the record of the scaler, created if absent. Files in it named `pause` and
+        /// `kill` stop the scaler from changing anything, and `size` has the wanted size.
+        state: At<Text>,
+    }
+
+    /// A gateway.
+    LiveGatewayTable {
+        /// Its admin address: HOST:PORT or unix:PATH.
+        admin: At<Text>,
+        /// The pool with the instances.
+        pool: At<Text>,
+        /// The file with its token.
+        token_file: Option<At<Text>>,
+    }
+
+    /// Instances that are processes of this machine.
+    LiveProcessesTable {
+        /// The command of an instance, for `/bin/sh`. `{port}` is replaced by its port, which `PORT` has too.
+        command: At<Text>,
+        /// The ports of 127.0.0.1 on which instances listen, such as `9100-9130`.
+        ports: At<Text>,
+        /// More environment variables.
+        environment: Option<Names<At<Text>>>,
+        /// The path of the readiness check, which responds with a status from 200 to 399. Default: an instance is ready
+        /// as soon as its port accepts connections.
+        ready: Option<At<Text>>,
+        /// The path of the instances' own metrics, with `process_cpu_seconds_total`. Default: the processor time of
+        /// their processes.
+        usage: Option<At<Text>>,
+        /// The cores that an instance may use, by which its processor use is divided. Default: those of the
+        /// service's first host.
+        cores: Option<At<Number>>,
+        /// The longest time until an instance is ready; then it is replaced. Default: 1m.
+        start: Option<At<Span>>,
+        /// The longest time for draining an instance. Default: that of the service.
+        drain: Option<At<Span>>,
+        /// The time from SIGTERM to SIGKILL. Default: 10s.
+        stop: Option<At<Span>>,
+    }
+
+    /// Guard rails: what of a policy's decision is carried out.
+    LiveGuardTable {
+        /// Minimum number of instances. Default: that of the policy.
+        min: Option<At<Count>>,
+        /// Maximum number of instances. Default: that of the policy.
+        max: Option<At<Count>>,
+        /// The most instances that one decision adds. Default: no bound.
+        step_out: Option<At<Count>>,
+        /// The most instances that one decision removes. Default: no bound.
+        step_in: Option<At<Count>>,
+        /// The most instances that are added and removed within a time. Default: no bound.
+        rate: Option<At<LiveRateTable>>,
+        /// Whether a policy may remove instances while metrics are stale, missing or contradicting. Default: false.
+        scale_in_without_data: Option<At<Switch>>,
+        /// How long a size that somebody else set is left as it is. Default: 15m.
+        by_hand: Option<At<Span>>,
+        /// The least time from one rollback to the next; 0s: none. After a scale-in, two periods that miss the goal set
+        /// the size back. Default: 10m.
+        rollback: Option<At<Span>>,
+    }
+
+    /// A rate of change.
+    LiveRateTable {
+        /// Instances.
+        instances: At<Count>,
+        /// The time.
+        within: At<Span>,
+    }
+}

@@ -1,0 +1,222 @@
+//! `headroom scale`: the policy that was simulated, on the running service.
+
+use super::simulate::{self, refuse};
+use crate::exit::Exit;
+use crate::live::Interrupts;
+use crate::next::Line;
+use crate::output;
+use config::case::{Case, Given, Stage};
+use documents::scale::{Account, Decision, Period};
+use scaler::{Ended, Goal, Listener, Options, Plan, Told};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+use units::parse_duration;
+
+/// Run the scaling policy of a case file on the running service
+///
+/// FILE is a case file, as `headroom simulate` reads it, with a `live` section: the gateway before the service, and how
+/// an instance is started. The same code decides as in the simulation, from what the gateway and the processes report.
+///
+/// Without --apply, decisions are recommended and nothing is changed. With --apply, instances are started and added to
+/// the gateway's pool when they are ready; they are drained before they are stopped. They outlive the scaler: the next
+/// one adopts them. One scaler leads; another one on the same state directory waits and takes over.
+///
+/// A file `pause` or `kill` in the state directory stops all changes; `size` has the wanted size, and a size that
+/// somebody else writes there is left as it is for 15 minutes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Case file with a `live` section
+    #[arg(required_unless_present = "replay")]
+    file: Option<PathBuf>,
+
+    /// Carry decisions out
+    #[arg(long, conflicts_with = "replay")]
+    apply: bool,
+
+    /// Stage of the case [default: the last one in sequence]
+    #[arg(long, value_name = "NAME")]
+    stage: Option<String>,
+
+    /// End after this time [default: run until interrupted]
+    #[arg(long = "for", value_name = "SPAN", value_parser = parse_duration, conflicts_with = "replay")]
+    lasts: Option<Duration>,
+
+    /// Decide again from a recorded run, and compare; exit code 99 if a decision differs or a sample is missing
+    #[arg(long, value_name = "RECORD")]
+    replay: Option<PathBuf>,
+
+    /// Print one JSON object for each decision
+    #[arg(long, conflicts_with = "replay", help_heading = "Output")]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  What the policy would do, without changing anything:
+      headroom scale shop.yaml
+  Carry its decisions out:
+      headroom scale shop.yaml --apply
+  Decide again from the record of a run:
+      headroom scale --replay run/record.jsonl";
+
+/// Why nothing is scaled.
+#[derive(Debug, Error)]
+enum Error {
+    #[error("{} has no `live` section; add one with the gateway and a state directory: docs/scale.md", .0.display())]
+    NoLive(PathBuf),
+    #[error(transparent)]
+    Scale(#[from] scaler::ScaleError),
+    #[error("cannot listen for signals")]
+    Signals(#[source] std::io::Error),
+    #[error("cannot read {}", path.display())]
+    Record { path: PathBuf, source: std::io::Error },
+    #[error("{} cannot be replayed", path.display())]
+    Replay { path: PathBuf, source: scaler::ReplayError },
+}
+
+/// Scales.
+pub fn run(args: &Args) -> Exit {
+    let outcome = match &args.replay {
+        Some(record) => replay(args, record),
+        None => scale(args),
+    };
+    outcome.unwrap_or_else(|exit| exit)
+}
+
+fn complain(error: Error) -> Exit {
+    let exit = match &error {
+        Error::Scale(scaler::ScaleError::System { .. }) | Error::Signals(_) | Error::Record { .. } => {
+            Exit::Failed
+        }
+        _ => Exit::Usage,
+    };
+    output::complain(&error, exit)
+}
+
+fn scale(args: &Args) -> Result<Exit, Exit> {
+    let file = args.file.as_deref().unwrap_or(Path::new(""));
+    let (plan, stage) = plan(file, args.stage.as_deref())?;
+    let interrupts = Interrupts::listen().map_err(|error| complain(Error::Signals(error)))?;
+    let mut story = Story { json: args.json, applies: args.apply, interrupts, failed: None };
+    let options = Options { apply: args.apply, lasts: args.lasts };
+    let begins = if args.apply { "carries out" } else { "recommends, and changes nothing" };
+    output::say(&format!(
+        "scale {}: {begins}; {} to {} instances, pool `{}` of {}\n",
+        plan.stage, plan.live.guard.min, plan.live.guard.max, plan.live.gateway.pool, plan.live.gateway.admin
+    ));
+    let ended = scaler::run(&plan, options, &mut story).map_err(|error| complain(error.into()))?;
+    if let Some(exit) = story.failed {
+        return Ok(exit);
+    }
+    let Some(Ended { lasted, actual_s, wanted_s, changes, record, lost: _ }) = ended else {
+        return Ok(Exit::Done);
+    };
+    let service = stage.system.services.get(plan.live.service);
+    let per_hour = service.and_then(|service| service.prices.first()).map(|price| price.per_hour);
+    let record = record.display().to_string();
+    let account = Account {
+        lasted,
+        applied: args.apply,
+        changes,
+        actual_s,
+        wanted_s,
+        per_hour,
+        record: record.clone(),
+    };
+    output::say(&account.text());
+    output::say(
+        &Line::new("headroom scale").flag("replay", &record).remark("decides again from the record").next(),
+    );
+    Ok(Exit::Done)
+}
+
+/// What a case file says of the running service.
+fn plan(file: &Path, stage: Option<&str>) -> Result<(Plan, Stage), Exit> {
+    let case = simulate::read(file, Given::default()).map_err(|error| refuse(&error))?;
+    let place = match stage {
+        Some(name) => simulate::place(&case, name).map_err(|error| refuse(&error))?,
+        None => in_force(&case),
+    };
+    let live = case.live(place).ok_or_else(|| complain(Error::NoLive(file.to_owned())))?;
+    let stage = case.stages[place].clone();
+    let service = &stage.system.services[live.service];
+    let scaling = &service.scaling;
+    let quotas = &stage.system.quotas;
+    let plan = Plan {
+        policy: scaling.policy.clone(),
+        goal: scaling.goal.map(|goal| Goal { quantile: goal.quantile, below: goal.below }),
+        instances: service.instances.get(),
+        quota: [quotas.instances, quotas.addresses].into_iter().flatten().min(),
+        case: std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string(),
+        stage: stage.name.clone(),
+        live,
+    };
+    Ok((plan, stage))
+}
+
+/// The last stage in sequence: the policy that the account ended with.
+fn in_force(case: &Case) -> usize {
+    case.stages.iter().rposition(|stage| !stage.aside).unwrap_or(0)
+}
+
+fn replay(args: &Args, path: &Path) -> Result<Exit, Exit> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| complain(Error::Record { path: path.to_owned(), source }))?;
+    let failed = |source| complain(Error::Replay { path: path.to_owned(), source });
+    let begin = scaler::begin(&text).map_err(failed)?;
+    let file = args.file.clone().unwrap_or_else(|| begin.case.clone().into());
+    let (plan, _) = plan(&file, args.stage.as_deref().or(Some(&begin.stage)))?;
+    let found = scaler::replay(&text, plan.brain(begin.size)).map_err(failed)?;
+    let replayed = documents::scale::Replayed {
+        record: path.display().to_string(),
+        samples: found.samples,
+        decisions: found.decisions,
+        missing: found.missing,
+        different: found.different,
+    };
+    let printed = output::print(&replayed.text());
+    Ok(if replayed.is_same() { printed } else { Exit::Missed })
+}
+
+/// Tells what happens: decisions on standard output, the rest on standard error.
+struct Story {
+    json: bool,
+    applies: bool,
+    interrupts: Interrupts,
+    /// Nobody reads the output any more.
+    failed: Option<Exit>,
+}
+
+impl Story {
+    fn print(&mut self, text: &str) {
+        let exit = output::print(text);
+        if exit != Exit::Done {
+            self.failed = Some(exit);
+        }
+    }
+}
+
+impl Listener for Story {
+    fn decision(&mut self, told: &Told) {
+        let Told { at, policy, from, to, reason, applied } = told.clone();
+        let decision = Decision { at: at.as_secs_f64(), policy, from, to, reason, applied };
+        let text = if self.json { decision.json() } else { decision.text(self.applies) };
+        self.print(&text);
+    }
+
+    fn note(&mut self, text: &str) {
+        output::note(text);
+    }
+
+    fn period(&mut self, seen: &scaler::PeriodSeen) {
+        let scaler::PeriodSeen { at, size, ready, demand, goal_held } = *seen;
+        let text = Period { at: at.as_secs_f64(), size, ready, demand, goal_held }.text();
+        if self.json { output::say(&text) } else { self.print(&text) }
+    }
+
+    fn ends(&mut self) -> bool {
+        self.failed.is_some() || self.interrupts.came()
+    }
+}

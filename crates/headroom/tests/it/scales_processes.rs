@@ -1,0 +1,402 @@
+//! `headroom scale` with real processes behind a real gateway: out and in under load, kills, standbys, mistakes.
+
+use crate::programs::{Server, free_addresses, headroom, text};
+use crate::schema::check;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A gateway whose pool begins with the first port of a range, and a case file for the processes behind it.
+struct World {
+    folder: tempfile::TempDir,
+    listen: SocketAddr,
+    admin: SocketAddr,
+    first: u16,
+    _gateway: Server,
+}
+
+/// Begins with one instance; the sample service waits 5 ms for each request.
+const SERVES: &str = "sample-service --listen 127.0.0.1:{port} --threads 64 --wait 5ms";
+
+impl World {
+    fn new(command: &str, more: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let [listen, admin] = free_addresses();
+        let first = range();
+        let file = folder.path().join("gateway.yaml");
+        let text = format!(
+            "listen: {listen}\nadmin: {admin}\npools: {{ web: {{ instances: ['127.0.0.1:{first}'] }} }}\n\
+             routes: [{{ path_prefix: /, pool: web }}]\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let gateway = Server::start(headroom(&["gateway", file.to_str().unwrap()]), listen);
+        let world = World { folder, listen, admin, first, _gateway: gateway };
+        world.write(command, "web", more);
+        world
+    }
+
+    /// `more` follows in `live`.
+    fn write(&self, command: &str, pool: &str, more: &str) {
+        let (admin, first, last) = (self.admin, self.first, self.first + 12);
+        let program = env!("CARGO_BIN_EXE_headroom");
+        let command = command.replace("sample-service", &format!("{program} sample-service"));
+        let text = format!(
+            "case: scaled
+traffic: {{ rate: 10/s }}
+services:
+  web:
+    endpoints: {{ page: {{ wait: 5ms }} }}
+    server: {{ threads: 64 }}
+    hosts: {{ small: {{ cores: 1 }} }}
+    instances: 1
+    start: {{ drain: 10s }}
+    scaling:
+      min: 1
+      max: 4
+      platform: local
+      alarms:
+        busy: {{ metric: requests, statistic: sum, above: '60', period: 1s }}
+        idle: {{ metric: requests, statistic: sum, below: '30', period: 1s, missing: breaching }}
+      policies:
+        out: {{ alarms: [busy], change: '+3', cooldown: 2s }}
+        in: {{ alarms: [idle], change: '-3', cooldown: 2s }}
+live:
+  gateway: {{ admin: '{admin}', pool: {pool} }}
+  processes: {{ command: \"{command}\", ports: {first}-{last}, ready: /, start: 1s, stop: 2s }}
+  period: 1s
+  state: run
+{more}"
+        );
+        std::fs::write(self.file(), text).unwrap();
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("case.yaml")
+    }
+
+    fn state(&self, name: &str) -> PathBuf {
+        self.folder.path().join("run").join(name)
+    }
+
+    fn scale(&self, more: &[&str]) -> Command {
+        headroom(&[&["scale", self.file().to_str().unwrap()], more].concat())
+    }
+
+    fn run(&self, more: &[&str]) -> Output {
+        self.scale(more).output().unwrap()
+    }
+
+    /// The processes of the state file, with their phases.
+    fn instances(&self) -> Vec<(u32, String)> {
+        let Ok(text) = std::fs::read_to_string(self.state("instances.json")) else { return Vec::new() };
+        let file: Value = serde_json::from_str(&text).unwrap();
+        let of = |one: &Value| {
+            let process = one["process"].as_str()?.split(' ').nth(1)?.parse().ok()?;
+            Some((process, one["phase"].as_str()?.to_owned()))
+        };
+        file["instances"].as_array().unwrap().iter().filter_map(of).collect()
+    }
+
+    fn ready(&self) -> Vec<u32> {
+        let all = self.instances().into_iter();
+        all.filter(|(_, phase)| phase == "ready").map(|(process, _)| process).collect()
+    }
+
+    fn set(&self, size: u32) {
+        std::fs::write(self.state("size"), size.to_string()).unwrap();
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for (process, _) in self.instances() {
+            let _ = Command::new("kill").args(["-9", "--", &format!("-{process}")]).status();
+        }
+    }
+}
+
+/// The first of thirteen ports, which no other test of this process has.
+fn range() -> u16 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let [free] = free_addresses::<1>();
+    let step = NEXT.fetch_add(1, Ordering::Relaxed) as u16;
+    // Below the ports that the system chooses, and by the process, so that test runs beside each other differ.
+    20_000 + (free.port() % 60) * 160 + step * 16
+}
+
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < end, "not: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A scaler that runs beside the test.
+struct Scaler(Child);
+
+impl Scaler {
+    fn start(mut command: Command) -> Self {
+        Scaler(command.spawn().unwrap())
+    }
+
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    /// Ends it in an orderly way; what it printed.
+    fn end(mut self) -> (String, String) {
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let (mut out, mut err) = (String::new(), String::new());
+        self.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.0.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert_eq!(self.0.wait().unwrap().code(), Some(0), "{err}");
+        (out, err)
+    }
+}
+
+impl Drop for Scaler {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Clients that ask one after the other with a pause, and keep every failure.
+struct Load {
+    stop: Arc<AtomicBool>,
+    pause_us: Arc<AtomicU64>,
+    asked: Arc<AtomicUsize>,
+    clients: Vec<JoinHandle<Vec<String>>>,
+}
+
+impl Load {
+    fn start(address: SocketAddr, clients: usize, pause: Duration) -> Self {
+        let (stop, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let pause_us = Arc::new(AtomicU64::new(pause.as_micros() as u64));
+        let client = |_| {
+            let (stop, asked, pause) = (Arc::clone(&stop), Arc::clone(&asked), Arc::clone(&pause_us));
+            std::thread::spawn(move || {
+                let mut stream = BufReader::new(TcpStream::connect(address).unwrap());
+                let mut failures = Vec::new();
+                while !stop.load(Ordering::Relaxed) {
+                    match ask(&mut stream) {
+                        Ok(line) if line.contains(" 200 ") => {}
+                        Ok(line) => failures.push(line),
+                        Err(error) => {
+                            failures.push(error.to_string());
+                            stream = BufReader::new(TcpStream::connect(address).unwrap());
+                        }
+                    }
+                    asked.fetch_add(1, Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_micros(pause.load(Ordering::Relaxed)));
+                }
+                failures
+            })
+        };
+        let clients = (0..clients).map(client).collect();
+        Load { stop, pause_us, asked, clients }
+    }
+
+    fn slower(&self, pause: Duration) {
+        self.pause_us.store(pause.as_micros() as u64, Ordering::Relaxed);
+    }
+
+    fn end(self) -> (usize, Vec<String>) {
+        self.stop.store(true, Ordering::Relaxed);
+        let failures = self.clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
+        (self.asked.load(Ordering::Relaxed), failures)
+    }
+}
+
+/// The status line of the response.
+fn ask(stream: &mut BufReader<TcpStream>) -> std::io::Result<String> {
+    // A POST is not sent again, so that every lost request is seen.
+    write!(stream.get_mut(), "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n")?;
+    let (mut status, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line)? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        if status.is_empty() {
+            status.clone_from(&line);
+        }
+        if let Some(found) = line.to_ascii_lowercase().strip_prefix("content-length: ") {
+            length = found.trim().parse().unwrap();
+        }
+        if line == "\r\n" {
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body)?;
+            return Ok(status);
+        }
+    }
+}
+
+#[test]
+fn scales_out_and_in_under_load_without_a_failed_request() {
+    let world = World::new(SERVES, "");
+    let scaler = Scaler::start(world.scale(&["--apply", "--json"]));
+    eventually("the first instance serves", || world.ready().len() == 1);
+    // 8 clients with a pause of 50 ms: about 140/s.
+    let load = Load::start(world.listen, 8, Duration::from_millis(50));
+    eventually("the policy has scaled out", || world.ready().len() == 4);
+    // About 8 clients every 400 ms: 20/s.
+    load.slower(Duration::from_millis(400));
+    eventually("the policy has scaled in", || world.instances().len() == 1);
+    let (asked, failures) = load.end();
+    assert!(failures.is_empty(), "{} of {asked} failed: {failures:?}", failures.len());
+    let (out, err) = scaler.end();
+    let schema = serde_json::from_str(documents::scale::SCHEMA).unwrap();
+    let decisions: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for decision in &decisions {
+        assert_eq!(check(&schema, decision), Vec::<String>::new());
+    }
+    let changes = |policy: &str| {
+        decisions.iter().filter(|one| one["policy"] == policy && one["applied"] == true).count()
+    };
+    assert!(changes("out") >= 1 && changes("in") >= 1, "{out}{err}");
+    for decision in &decisions {
+        assert!((1..=4).contains(&decision["to"].as_u64().unwrap()), "{decision}");
+    }
+    replays(&world);
+}
+
+/// The record decides the same again; without one of its samples it does not.
+fn replays(world: &World) {
+    let record = world.state("record.jsonl");
+    let replay = |path: &PathBuf| headroom(&["scale", "--replay", path.to_str().unwrap()]).output().unwrap();
+    let same = replay(&record);
+    assert_eq!(same.status.code(), Some(0), "{}{}", text(&same.stdout), text(&same.stderr));
+    assert!(text(&same.stdout).contains("the same decisions at the same times"));
+    let kept = std::fs::read_to_string(&record).unwrap();
+    let dropped: Vec<&str> = kept.lines().filter(|line| !line.contains("\"number\":3,\"at_ns\"")).collect();
+    let cut = world.state("cut.jsonl");
+    std::fs::write(&cut, dropped.join("\n")).unwrap();
+    let other = replay(&cut);
+    assert_eq!(other.status.code(), Some(99), "{}", text(&other.stderr));
+    assert!(
+        text(&other.stdout).contains("1 sample missing, the first is number 3"),
+        "{}",
+        text(&other.stdout)
+    );
+}
+
+#[test]
+fn twenty_scale_ins_under_load_lose_nothing() {
+    // The size is set by hand, so that the policy leaves it alone.
+    let world = World::new(SERVES, "  guard: { by_hand: 1h }\n");
+    let scaler = Scaler::start(world.scale(&["--apply"]));
+    eventually("the first instance serves", || world.ready().len() == 1);
+    std::fs::write(world.state("pause"), "").unwrap();
+    let load = Load::start(world.listen, 8, Duration::from_millis(2));
+    for round in 0..10 {
+        world.set(3);
+        eventually(&format!("three in round {round}"), || world.ready().len() == 3);
+        world.set(1);
+        eventually(&format!("one in round {round}"), || world.instances().len() == 1);
+    }
+    let (asked, failures) = load.end();
+    assert!(asked > 500, "{asked}");
+    assert!(failures.is_empty(), "{} of {asked} failed: {failures:?}", failures.len());
+    scaler.end();
+}
+
+#[test]
+fn instances_outlive_a_killed_scaler_and_a_standby_takes_over() {
+    let world = World::new(SERVES, "  guard: { min: 2 }\n");
+    let mut first = Scaler::start(world.scale(&["--apply"]));
+    eventually("two instances serve", || world.ready().len() == 2);
+    let standby = Scaler::start(world.scale(&["--apply"]));
+    std::thread::sleep(Duration::from_millis(500));
+    let before = world.ready();
+    let load = Load::start(world.listen, 4, Duration::from_millis(10));
+    first.kill();
+    let killed = Instant::now();
+    let leads = || {
+        let lock = std::fs::read_to_string(world.state("lock")).unwrap_or_default();
+        lock.trim() == standby.0.id().to_string()
+    };
+    eventually("the standby leads", leads);
+    assert!(killed.elapsed() < Duration::from_secs(15));
+    // It adopts the instances, and works with them.
+    world.set(3);
+    eventually("it starts a third one", || world.ready().len() == 3);
+    assert!(before.iter().all(|process| world.ready().contains(process)), "{before:?} {:?}", world.ready());
+    let (asked, failures) = load.end();
+    assert!(failures.is_empty(), "{} of {asked} failed: {failures:?}", failures.len());
+    let (_, err) = standby.end();
+    assert!(err.contains("standby: another scaler leads"), "{err}");
+    assert!(err.contains("adopted 2 running instances"), "{err}");
+    assert_eq!(world.ready().len(), 3, "they outlive the scaler that ends, too");
+}
+
+#[test]
+fn an_instance_that_is_killed_or_never_ready_is_replaced() {
+    let world = World::new(SERVES, "");
+    let scaler = Scaler::start(world.scale(&["--apply"]));
+    eventually("the first instance serves", || world.ready().len() == 1);
+    let victim = world.ready()[0];
+    assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
+    eventually("another one serves", || world.ready().first().is_some_and(|process| *process != victim));
+    let (_, err) = scaler.end();
+    assert!(err.contains("ended by itself (signal: 9 (SIGKILL))"), "{err}");
+
+    let never = World::new("sleep 60 # {port}", "");
+    let output = never.run(&["--apply", "--for", "4s"]);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(err.contains("was not ready within 1s; it is replaced"), "{err}");
+    assert!(never.ready().is_empty());
+}
+
+#[test]
+fn recommends_without_changing_anything() {
+    let world = World::new(SERVES, "");
+    let first = format!("127.0.0.1:{}", world.first);
+    let flags = ["sample-service", "--listen", &first, "--wait", "5ms", "--threads", "64"];
+    let _instance = Server::start(headroom(&flags), first.parse().unwrap());
+    let load = Load::start(world.listen, 8, Duration::from_millis(50));
+    let output = world.run(&["--for", "5s"]);
+    let (_, failures) = load.end();
+    assert!(failures.is_empty(), "{failures:?}");
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(out.contains("1 -> 4 recommended  out: monitor alarm busy in state ALARM"), "{out}{err}");
+    assert!(out.contains("1 instance wanted, 1 ready"), "{out}");
+    assert!(err.contains("instance-minutes; as recommended"), "{err}");
+    assert!(world.instances().is_empty() && !world.state("size").exists());
+}
+
+#[test]
+fn mistakes_are_named_before_anything_is_changed() {
+    let world = World::new(SERVES, "");
+    let refused = |world: &World, more: &[&str], words: &[&str]| {
+        let output = world.run(more);
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        for word in words {
+            assert!(err.contains(word), "{word}: {err}");
+        }
+        assert!(world.instances().is_empty());
+    };
+    world.write("sh -c 'exit 3' {port}", "web", "");
+    refused(&world, &["--apply"], &["ended at once", "exit status: 3", "try it in a shell"]);
+    world.write(SERVES, "wed", "");
+    refused(&world, &["--apply"], &["no pool `wed`; there are `web`"]);
+    world.write(SERVES, "web", "  guard: { min: 20, max: 30 }\n");
+    refused(
+        &world,
+        &["--apply"],
+        &["the minimum is 20", "`live.processes.ports`", "allows 13", "widen the range"],
+    );
+    let text = std::fs::read_to_string(world.file()).unwrap();
+    std::fs::write(world.file(), text.split("live:").next().unwrap()).unwrap();
+    refused(&world, &[], &["has no `live` section"]);
+}

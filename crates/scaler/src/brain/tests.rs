@@ -1,0 +1,80 @@
+//! Steps of a service whose load is low: what is removed, and when.
+
+use super::*;
+use crate::sample::{Counts, Quality};
+use control::scaling::controller::KnativeScaling;
+use control::scaling::guard::Reason;
+use control::scaling::knative::KnativeSettings;
+
+fn brain(goal: Option<Goal>) -> Brain {
+    let knative = KnativeSettings { max: Some(InstanceCount::new(9)), ..KnativeSettings::concurrency(100.0) };
+    let policy = Policy::Knative(Box::new(KnativeScaling { knative }));
+    Brain::new(&policy, 5, GuardSettings::new(1, 9), goal, Duration::from_secs(10))
+}
+
+/// A second with 50 requests of this time, of which few are in flight.
+fn sample(number: u64, size: u32, seconds: f64) -> Sample {
+    let times = vec![(seconds, 50)];
+    Sample {
+        number,
+        at_ns: (number + 1) * 1_000_000_000,
+        size,
+        quality: Quality::Fresh,
+        paused: false,
+        killed: false,
+        requests: Counts { arrived: 50, answered: 50, in_flight: 60.0, times, ..Counts::default() },
+        instances: (0..u64::from(size))
+            .map(|id| InstanceSample {
+                id,
+                started_ns: Some(0),
+                ready_ns: Some(0),
+                ending: false,
+                cores: 1.0,
+                used: 0.2,
+                allotted: 1.0,
+            })
+            .collect(),
+    }
+}
+
+/// The first step in which something is to change.
+fn first_change(brain: &mut Brain, size: u32, change: impl Fn(&mut Sample)) -> Option<(u64, Decided)> {
+    (0..200).find_map(|number| {
+        let mut sample = sample(number, size, 0.05);
+        change(&mut sample);
+        let decided = brain.take(&sample);
+        decided.ruling.changes().then_some((number, decided))
+    })
+}
+
+#[test]
+fn removes_only_with_metrics() {
+    let (_, decided) = first_change(&mut brain(None), 5, |_| {}).expect("a scale-in");
+    assert!(decided.ruling.to < 5 && decided.ruling.reason == Reason::Policy, "{decided:?}");
+    for quality in [Quality::Stale, Quality::Missing, Quality::Contradicting] {
+        let change = first_change(&mut brain(None), 5, |sample| sample.quality = quality);
+        assert_eq!(change, None, "{quality:?}");
+    }
+    assert_eq!(first_change(&mut brain(None), 5, |sample| sample.killed = true), None);
+}
+
+#[test]
+fn goes_back_to_the_size_that_held_the_goal() {
+    let goal = Goal { quantile: Quantile::new(0.95).unwrap(), below: Duration::from_millis(100) };
+    let mut brain = brain(Some(goal));
+    let (number, decided) = first_change(&mut brain, 5, |_| {}).expect("a scale-in");
+    let size = decided.ruling.to;
+    brain.applied(decided.at, 5, size);
+    // With fewer instances, responses take too long.
+    let mut held = Vec::new();
+    for later in number + 1..number + 40 {
+        let decided = brain.take(&sample(later, size, 0.3));
+        held.extend(decided.goal_held);
+        if let Reason::RolledBack { held: back } = decided.ruling.reason {
+            assert_eq!((back, decided.ruling.to), (5, 5));
+            assert!(held.len() >= 2 && held.ends_with(&[false, false]), "{held:?}");
+            return;
+        }
+    }
+    panic!("nothing was set back: {held:?}");
+}

@@ -1,0 +1,585 @@
+//! The loop: at each multiple of the step it reads, decides, acts and records. Monotonic time only.
+//!
+//! ## A machine that was busy
+//! A step that was missed is not skipped: the controller gets an empty sample for it, marked as missing metrics, and the
+//! counts of the whole time with the next one. So minutes end when they end.
+
+use crate::admin::AdminError;
+use crate::brain::{Brain, Decided, Goal};
+use crate::meter::{Metered, Meters, Used};
+use crate::poller::Poller;
+use crate::processes::{self, Lead, LeadError, LocalProcesses};
+use crate::record::{Begin, Line, Record};
+use crate::replay::decision_line;
+use crate::sample::{Counts, InstanceSample, Quality, Sample};
+use crate::settings::Live;
+use crate::source::{Differences, FileSource, GatewaySource, PoolInstance, Source, SourceError, Totals};
+use crate::target::{Instance, Phase, Snapshot, Target as _, TargetError, Worker};
+use control::scaling::controller::Policy;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What is scaled by which policy.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Sources, target and guard rails.
+    pub live: Live,
+    /// The policy of the service.
+    pub policy: Policy,
+    /// The goal of a period.
+    pub goal: Option<Goal>,
+    /// Instances at the beginning, where none run yet.
+    pub instances: u32,
+    /// The instances that the quotas of the case allow; none: no bound.
+    pub quota: Option<u32>,
+    /// The case file, for the record.
+    pub case: String,
+    /// Its stage.
+    pub stage: String,
+}
+
+impl Plan {
+    /// The brain of the plan, with this many instances that serve.
+    pub fn brain(&self, size: u32) -> Brain {
+        Brain::new(&self.policy, size, self.live.guard.clone(), self.goal, self.live.period)
+    }
+}
+
+/// What a run does.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Carry decisions out.
+    pub apply: bool,
+    /// The length of the run; none: until it is interrupted.
+    pub lasts: Option<Duration>,
+}
+
+/// A decision to tell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// When, since the scaler began.
+    pub at: Duration,
+    /// The policy, or `guard`.
+    pub policy: String,
+    /// The size before.
+    pub from: u32,
+    /// The size after.
+    pub to: u32,
+    /// Why.
+    pub reason: String,
+    /// Whether the target was told.
+    pub applied: bool,
+}
+
+/// The state at the end of a period.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PeriodSeen {
+    /// When, since the scaler began.
+    pub at: Duration,
+    /// The size as the target has it.
+    pub size: u32,
+    /// Instances that get requests.
+    pub ready: u32,
+    /// Requests that arrived a second.
+    pub demand: f64,
+    /// Whether the goal was held.
+    pub goal_held: Option<bool>,
+}
+
+/// Hears what a scaler does.
+pub trait Listener {
+    /// A decision, or a reason not to change anything.
+    fn decision(&mut self, told: &Told);
+    /// Something else that happened.
+    fn note(&mut self, text: &str);
+    /// A period is over.
+    fn period(&mut self, seen: &PeriodSeen);
+    /// Whether the run is to end.
+    fn ends(&mut self) -> bool;
+}
+
+/// The account of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// How long it took.
+    pub lasted: Duration,
+    /// Instance seconds of the target.
+    pub actual_s: f64,
+    /// Instance seconds if each recommendation had been carried out at once.
+    pub wanted_s: f64,
+    /// Changes of the size that were decided.
+    pub changes: u64,
+    /// The record.
+    pub record: PathBuf,
+    /// Lines that it lacks.
+    pub lost: u64,
+}
+
+/// Why nothing is scaled.
+#[derive(Debug, thiserror::Error)]
+pub enum ScaleError {
+    /// The policy is not valid.
+    #[error("the policy is not run: {}", .0.join("; "))]
+    Policy(Vec<String>),
+    /// There is nothing to do.
+    #[error("the service has no policy; add `scaling` with alarms and policies, `hpa`, `keda` or `knative`")]
+    NoPolicy,
+    /// Nothing publishes a metric of the policy.
+    #[error("nothing publishes {metric}; {help}")]
+    NoMetric {
+        /// The metric.
+        metric: String,
+        /// The way out.
+        help: String,
+    },
+    /// The fleet cannot have the minimum.
+    #[error("the minimum is {min}, but {bound} allows {most}; {help}")]
+    Minimum {
+        /// The minimum.
+        min: u32,
+        /// What allows less.
+        bound: String,
+        /// How many.
+        most: u32,
+        /// The way out.
+        help: String,
+    },
+    /// Nothing can be changed.
+    #[error("--apply needs a target; add `live.processes` with the command of an instance")]
+    NoTarget,
+    /// The gateway does not respond, or has no such pool.
+    #[error("`live.gateway`")]
+    Gateway(#[from] AdminError),
+    /// The source gives nothing.
+    #[error("`live.source`")]
+    Source(#[source] SourceError),
+    /// The target cannot be used.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The state directory cannot be used.
+    #[error("`live.processes.state`")]
+    Lead(#[from] LeadError),
+    /// The record or a thread cannot be created.
+    #[error("{what}")]
+    System {
+        /// What failed.
+        what: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
+}
+
+/// Runs until it is interrupted or its time is over.
+///
+/// # Errors
+/// Something is wrong with the plan, the gateway or the target; nothing was changed then.
+pub fn run(plan: &Plan, options: Options, listener: &mut dyn Listener) -> Result<Option<Ended>, ScaleError> {
+    check(plan, options)?;
+    let live = &plan.live;
+    let mut gateway = GatewaySource::new(&live.gateway)?;
+    let pool = gateway.read().map_err(|error| match error {
+        SourceError::Gateway(error) => ScaleError::Gateway(error),
+        other => ScaleError::Source(other),
+    })?;
+    // What was counted before is not the load of the first step.
+    let mut differences = Differences::default();
+    let source: Box<dyn Source> = match &live.file {
+        Some(path) => {
+            differences.since(&FileSource::new(path).read().map_err(ScaleError::Source)?, 0.0);
+            Box::new(FileSource::new(path))
+        }
+        None => {
+            differences.since(&pool, 0.0);
+            Box::new(gateway)
+        }
+    };
+    let thread = |source| ScaleError::System { what: "cannot start a thread".to_owned(), source };
+    let mut lead = None;
+    let target = match (&live.processes, options.apply) {
+        (Some(settings), true) => {
+            let Some(held) = take_lead(&live.state, listener)? else { return Ok(None) };
+            lead = Some(held);
+            let first = plan.instances.clamp(live.guard.min, live.guard.max);
+            let mut target = LocalProcesses::adopt(settings, &live.gateway, &live.state, first)?;
+            target.try_command()?;
+            let first = target.work(None)?;
+            Some(Worker::start(Box::new(target), first).map_err(thread)?)
+        }
+        _ => None,
+    };
+    let usage = live.processes.as_ref().and_then(|processes| processes.usage.clone());
+    let meters = Meters::start(usage).map_err(thread)?;
+    let poller = Poller::start(source).map_err(thread)?;
+    let seen = match &target {
+        Some(target) => target.snapshot(),
+        None => watched(live, &pool.instances, &mut BTreeMap::new()),
+    };
+    let brain = plan.brain(seen.size);
+    let name = if options.apply { "record.jsonl" } else { "recommended.jsonl" };
+    let path = live.state.join(name);
+    let create = || {
+        std::fs::create_dir_all(&live.state)?;
+        Record::create(&path)
+    };
+    let mut record = create()
+        .map_err(|source| ScaleError::System { what: format!("cannot write {}", path.display()), source })?;
+    record.write(&Line::Begin(Begin {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        case: plan.case.clone(),
+        stage: plan.stage.clone(),
+        size: seen.size,
+        step_ns: brain.step().as_nanos() as u64,
+        applies: options.apply,
+    }));
+    let run = Run {
+        plan,
+        options,
+        step: brain.step(),
+        brain,
+        target,
+        meters,
+        poller,
+        record,
+        begun: Instant::now(),
+        differences,
+        used: BTreeMap::new(),
+        watched: BTreeMap::new(),
+        demand: 0,
+        last_error: None,
+        account: Account { wanted: seen.size, ..Account::default() },
+    };
+    let ended = run.to_the_end(listener);
+    drop(lead);
+    Ok(Some(ended))
+}
+
+/// Waits for the lead; none if the run was interrupted meanwhile.
+fn take_lead(folder: &std::path::Path, listener: &mut dyn Listener) -> Result<Option<Lead>, ScaleError> {
+    let mut told = false;
+    loop {
+        match Lead::take(folder) {
+            Ok(lead) => return Ok(Some(lead)),
+            Err(error @ LeadError::Other { .. }) => {
+                if !told {
+                    listener.note(&format!("standby: {error}; this one takes over when that one ends"));
+                    told = true;
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let until = Instant::now() + STANDBY;
+        while Instant::now() < until {
+            if listener.ends() {
+                return Ok(None);
+            }
+            std::thread::sleep(SLICE);
+        }
+    }
+}
+
+/// What is wrong with a plan, before anything is asked.
+fn check(plan: &Plan, options: Options) -> Result<(), ScaleError> {
+    let Plan { live, policy, .. } = plan;
+    if matches!(policy, Policy::None) {
+        return Err(ScaleError::NoPolicy);
+    }
+    let brain = plan.brain(live.guard.min);
+    if !brain.refused().is_empty() {
+        return Err(ScaleError::Policy(brain.refused().to_vec()));
+    }
+    if options.apply && live.processes.is_none() {
+        return Err(ScaleError::NoTarget);
+    }
+    for metric in policy.measures() {
+        let help = match metric {
+            "cpu" if live.processes.is_none() => "add `live.processes`, whose processor time is read",
+            "credits" => "processor credits exist on burstable instances of a cloud only; use `cpu`",
+            "recorded" => "values of a file exist in a simulation only; use a metric of the gateway",
+            _ => continue,
+        };
+        return Err(ScaleError::NoMetric { metric: format!("`{metric}`"), help: help.to_owned() });
+    }
+    if let Some(most) = plan.quota.filter(|most| live.guard.min > *most) {
+        let (bound, help) = ("`quotas`".to_owned(), "raise the quota, or lower the minimum".to_owned());
+        return Err(ScaleError::Minimum { min: live.guard.min, bound, most, help });
+    }
+    if let Some(processes) = &live.processes
+        && live.guard.min > processes.most()
+    {
+        let (first, last) = processes.ports;
+        return Err(ScaleError::Minimum {
+            min: live.guard.min,
+            bound: format!("`live.processes.ports` ({first} to {last})"),
+            most: processes.most(),
+            help: "widen the range, or lower the minimum".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    options: Options,
+    step: Duration,
+    brain: Brain,
+    target: Option<Worker>,
+    meters: Meters,
+    poller: Poller,
+    record: Record,
+    begun: Instant,
+    differences: Differences,
+    /// The last reading of each instance that was used.
+    used: BTreeMap<u64, Used>,
+    /// Numbers of instances that only the gateway knows, by address.
+    watched: BTreeMap<String, u64>,
+    /// Arrivals of the period.
+    demand: u64,
+    last_error: Option<String>,
+    account: Account,
+}
+
+#[derive(Debug, Default)]
+struct Account {
+    actual_s: f64,
+    wanted_s: f64,
+    wanted: u32,
+    changes: u64,
+}
+
+impl Run<'_> {
+    fn to_the_end(mut self, listener: &mut dyn Listener) -> Ended {
+        let mut number = 0;
+        let mut over = Duration::ZERO;
+        while !listener.ends() && self.options.lasts.is_none_or(|lasts| over < lasts) {
+            let due = self.step * (number + 1);
+            let now = self.begun.elapsed();
+            if now < due {
+                std::thread::sleep(SLICE.min(due - now));
+                self.events(listener);
+                continue;
+            }
+            // Steps that were missed, up to the last one.
+            let behind = now.saturating_sub(due).as_nanos() / self.step.as_nanos().max(1);
+            let sample = match behind {
+                0 => self.sample(number, due, listener),
+                _ => self.missed(number, due),
+            };
+            self.decide(&sample, listener);
+            number += 1;
+            over = due;
+        }
+        self.events(listener);
+        let Account { actual_s, wanted_s, changes, .. } = self.account;
+        let (record, lost) = (self.record.path().to_owned(), self.record.lost());
+        Ended { lasted: over, actual_s, wanted_s, changes, record, lost }
+    }
+
+    /// Tells and records what happened at the target.
+    fn events(&mut self, listener: &mut dyn Listener) {
+        for event in self.target.iter().flat_map(Worker::events) {
+            listener.note(&event.0);
+            let at_ns = self.begun.elapsed().as_nanos() as u64;
+            self.record.write(&Line::Event { at_ns, text: event.0 });
+        }
+    }
+
+    fn snapshot(&mut self, totals: Option<&Totals>) -> Snapshot {
+        match &self.target {
+            Some(target) => target.snapshot(),
+            None => {
+                let pool = totals.map_or(&[][..], |totals| &totals.instances);
+                watched(&self.plan.live, pool, &mut self.watched)
+            }
+        }
+    }
+
+    fn switches(&self) -> (bool, bool) {
+        let is_there = |name: &str| self.plan.live.state.join(name).exists();
+        (is_there("pause"), is_there("kill"))
+    }
+
+    /// A step that nobody saw.
+    fn missed(&mut self, number: u32, at: Duration) -> Sample {
+        let snapshot = self.snapshot(None);
+        let (paused, killed) = self.switches();
+        Sample {
+            number: number.into(),
+            at_ns: at.as_nanos() as u64,
+            size: snapshot.size,
+            quality: Quality::Missing,
+            paused,
+            killed,
+            requests: Counts::default(),
+            instances: self.instances(&snapshot, &BTreeMap::new()),
+        }
+    }
+
+    fn sample(&mut self, number: u32, at: Duration, listener: &mut dyn Listener) -> Sample {
+        let taken = self.poller.take();
+        if taken.error != self.last_error {
+            if let Some(error) = &taken.error {
+                listener.note(&format!("metrics: {error}"));
+            }
+            self.last_error = taken.error.clone();
+        }
+        let (requests, quality) = match &taken.latest {
+            None => (Counts::default(), Quality::Missing),
+            Some((read, totals)) => {
+                let (counts, quality) = self.differences.since(totals, taken.in_flight);
+                let stale = read.elapsed() > self.plan.live.stale_after;
+                (counts, if stale { Quality::Stale } else { quality })
+            }
+        };
+        self.demand += requests.arrived;
+        let snapshot = self.snapshot(taken.latest.as_ref().map(|(_, totals)| totals));
+        let metered =
+            snapshot.instances.iter().map(|one| Metered { id: one.id, process: one.process, port: one.port });
+        let used = self.meters.read(metered.collect());
+        let (paused, killed) = self.switches();
+        Sample {
+            number: number.into(),
+            at_ns: at.as_nanos() as u64,
+            size: snapshot.size,
+            quality,
+            paused,
+            killed,
+            requests,
+            instances: self.instances(&snapshot, &used),
+        }
+    }
+
+    fn instances(&mut self, snapshot: &Snapshot, used: &BTreeMap<u64, Used>) -> Vec<InstanceSample> {
+        let since = |at: Option<Instant>| {
+            at.map_or(0, |at| at.saturating_duration_since(self.begun).as_nanos() as u64)
+        };
+        let cores = self.plan.live.processes.as_ref().and_then(|processes| processes.cores);
+        let cores = cores.unwrap_or_else(|| host::usable_cores().unwrap_or(1.0));
+        let mut before = std::mem::take(&mut self.used);
+        let mut all = Vec::new();
+        for one in &snapshot.instances {
+            let (last, now) = (before.remove(&one.id), used.get(&one.id).copied());
+            // A reading that is not newer is none; the next one has its time.
+            let (seconds, passed) = match (last, now) {
+                (Some(last), Some(now)) if now.at > last.at => {
+                    ((now.seconds - last.seconds).max(0.0), now.at.duration_since(last.at).as_secs_f64())
+                }
+                _ => (0.0, 0.0),
+            };
+            if let Some(kept) = now.or(last) {
+                self.used.insert(one.id, kept);
+            }
+            all.push(InstanceSample {
+                id: one.id,
+                started_ns: Some(since(one.started)),
+                ready_ns: (one.phase == Phase::Ready).then(|| since(one.ready)),
+                ending: one.phase == Phase::Ending,
+                cores,
+                used: seconds,
+                allotted: cores * passed,
+            });
+        }
+        all
+    }
+
+    fn decide(&mut self, sample: &Sample, listener: &mut dyn Listener) {
+        self.record.write(&Line::Sample(sample.clone()));
+        let decided = self.brain.take(sample);
+        let applied = self.act(&decided);
+        if decided.is_told() {
+            let line = decision_line(sample, &decided, applied);
+            self.record.write(&Line::Decision(Box::new(line)));
+            tell(&decided, applied, listener);
+        }
+        self.events(listener);
+        if let Some(problem) = self.record.problem() {
+            listener.note(&problem);
+        }
+        self.settle(sample, &decided, listener);
+    }
+
+    fn act(&mut self, decided: &Decided) -> bool {
+        let ruling = decided.ruling;
+        let Some(target) = self.target.as_ref().filter(|_| ruling.changes()) else { return false };
+        target.set(ruling.to);
+        self.brain.applied(decided.at, ruling.from, ruling.to);
+        true
+    }
+
+    fn settle(&mut self, sample: &Sample, decided: &Decided, listener: &mut dyn Listener) {
+        let (account, seconds) = (&mut self.account, self.step.as_secs_f64());
+        if decided.ruling.changes() || decided.ruling.asked.is_some() {
+            account.wanted = decided.ruling.to;
+        }
+        account.changes += u64::from(decided.ruling.changes());
+        account.actual_s += f64::from(sample.size) * seconds;
+        account.wanted_s += f64::from(account.wanted) * seconds;
+        let at = Duration::from_nanos(sample.at_ns);
+        let period = self.plan.live.period;
+        if at.as_nanos().is_multiple_of(period.as_nanos().max(1)) {
+            let ready = sample.instances.iter().filter(|one| one.ready_ns.is_some()).count();
+            let demand = std::mem::take(&mut self.demand) as f64 / period.as_secs_f64();
+            let ready = u32::try_from(ready).unwrap_or(u32::MAX);
+            listener.period(&PeriodSeen {
+                at,
+                size: sample.size,
+                ready,
+                demand,
+                goal_held: decided.goal_held,
+            });
+        }
+    }
+}
+
+fn tell(decided: &Decided, applied: bool, listener: &mut dyn Listener) {
+    let at = Duration::from_nanos(decided.at.as_nanos());
+    let ruling = decided.ruling;
+    for one in &decided.verdict.decisions {
+        listener.decision(&Told {
+            at,
+            policy: one.policy.clone(),
+            from: one.from,
+            to: one.to,
+            reason: one.reason.clone(),
+            applied: applied && one.to == ruling.to && one.to != one.from,
+        });
+    }
+    if ruling.is_told() && ruling.reason != control::scaling::guard::Reason::Policy {
+        listener.decision(&Told {
+            at,
+            policy: "guard".to_owned(),
+            from: ruling.from,
+            to: ruling.to,
+            reason: ruling.reason.to_string(),
+            applied,
+        });
+    }
+}
+
+/// The fleet as it is, without a target of ours: processes of the state directory, otherwise the gateway's pool.
+fn watched(live: &Live, pool: &[PoolInstance], known: &mut BTreeMap<String, u64>) -> Snapshot {
+    if let Some(found) = live.processes.as_ref().and_then(|_| processes::watch(&live.state)) {
+        return found;
+    }
+    known.retain(|address, _| pool.iter().any(|one| one.address == *address));
+    let mut instances = Vec::new();
+    for one in pool {
+        let next = known.values().max().map_or(0, |id| id + 1);
+        let id = *known.entry(one.address.clone()).or_insert(next);
+        let phase = match (one.takes_requests, one.state.as_str()) {
+            (true, _) => Phase::Ready,
+            (false, "draining" | "removed") => Phase::Ending,
+            (false, _) => Phase::Starting,
+        };
+        let port = one.address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+        instances.push(Instance { id, process: None, port, phase, started: None, ready: None });
+    }
+    let size = instances.iter().filter(|one| one.phase != Phase::Ending).count() as u32;
+    Snapshot { size, instances }
+}
+
+/// How often a standby tries to take the lead.
+const STANDBY: Duration = Duration::from_secs(1);
+
+/// How soon an interruption is seen.
+const SLICE: Duration = Duration::from_millis(20);

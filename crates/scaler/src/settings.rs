@@ -1,0 +1,101 @@
+//! What a live scaler works with: the `live` section of a case file.
+
+use control::scaling::guard::GuardSettings;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Sources, a target and guard rails.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Live {
+    /// The service of the case, by its index.
+    pub service: usize,
+    /// The gateway before the service.
+    pub gateway: Gateway,
+    /// Where the counts of requests come from, if not from the gateway: a file with the same JSON as the gateway's
+    /// `GET /pools/POOL`.
+    pub file: Option<PathBuf>,
+    /// Local processes; none: nothing can be changed, the gateway's pool is the fleet.
+    pub processes: Option<Processes>,
+    /// Guard rails.
+    pub guard: GuardSettings,
+    /// The length of a period of the goal.
+    pub period: Duration,
+    /// Metrics that are older are stale.
+    pub stale_after: Duration,
+    /// Where decisions and samples are recorded.
+    pub state: PathBuf,
+}
+
+/// A gateway, by its admin interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gateway {
+    /// Its admin address.
+    pub admin: Address,
+    /// The pool with the instances.
+    pub pool: String,
+    /// The file with its token.
+    pub token_file: Option<PathBuf>,
+}
+
+/// An address with a port, or a socket in the file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// An address with a port.
+    Tcp(SocketAddr),
+    /// A socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Instances that are processes of this machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Processes {
+    /// The command of an instance, for `sh`; `{port}` is replaced by its port.
+    pub command: String,
+    /// The first and the last port.
+    pub ports: (u16, u16),
+    /// More environment variables.
+    pub environment: Vec<(String, String)>,
+    /// The path of the readiness check; none: an instance is ready as soon as its port accepts connections.
+    pub ready: Option<String>,
+    /// The path with `process_cpu_seconds_total`, if the instances report their processor time; none: that of their
+    /// processes.
+    pub usage: Option<String>,
+    /// The cores that an instance may use, for its processor use; none: those of this machine that it may run on.
+    pub cores: Option<f64>,
+    /// The longest time from the start of an instance until it is ready.
+    pub start: Duration,
+    /// The longest time for draining an instance.
+    pub drain: Duration,
+    /// The time from SIGTERM to SIGKILL.
+    pub stop: Duration,
+    /// Which instances end first.
+    pub ends: Ends,
+}
+
+impl Processes {
+    /// The most instances that the ports allow.
+    pub fn most(&self) -> u32 {
+        u32::from(self.ports.1.saturating_sub(self.ports.0)) + 1
+    }
+}
+
+/// Which instances end first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ends {
+    /// Those that were started first.
+    #[default]
+    Oldest,
+    /// Those that were started last.
+    Newest,
+}

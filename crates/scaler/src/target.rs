@@ -1,0 +1,165 @@
+//! What is scaled: something with a wanted size that works towards it.
+//!
+//! ## Why the wanted size is the target's
+//! A person, another scaler or a deployment may change it too. So a target tells the size as it is, and a scaler that
+//! reads another size than the one that it set knows that somebody else decided.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A target.
+pub trait Target: Send {
+    /// Sets the wanted size, if there is a new one, works towards it for a moment, and tells the state. Called several
+    /// times a second, on a thread of its own; it may wait for some seconds.
+    ///
+    /// # Errors
+    /// The target did not take the size, or its state is not known.
+    fn work(&mut self, set: Option<u32>) -> Result<Snapshot, TargetError>;
+
+    /// What happened since the last call.
+    fn events(&mut self) -> Vec<Event>;
+}
+
+/// Why a target is not changed, in words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TargetError(pub String);
+
+/// Something that happened at a target, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event(pub String);
+
+/// The state of a target.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Snapshot {
+    /// The wanted size.
+    pub size: u32,
+    /// All instances that were started and are not gone.
+    pub instances: Vec<Instance>,
+}
+
+/// The phase of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Its process runs and is not ready yet.
+    Starting,
+    /// It gets requests.
+    Ready,
+    /// It gets no new requests, or it is being stopped.
+    Ending,
+}
+
+/// An instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Instance {
+    /// Its number, which is never reused.
+    pub id: u64,
+    /// The id of its process; none where that is not known.
+    pub process: Option<u32>,
+    /// The port of this machine; none where it runs elsewhere.
+    pub port: Option<u16>,
+    /// Its phase.
+    pub phase: Phase,
+    /// When it was started; none: before this scaler began.
+    pub started: Option<Instant>,
+    /// Since when it is ready; none: it is not, or was before this scaler began.
+    pub ready: Option<Instant>,
+}
+
+/// A target that works on a thread of its own.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    ends: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    set: Option<u32>,
+    snapshot: Snapshot,
+    error: Option<String>,
+    events: Vec<Event>,
+}
+
+impl Worker {
+    /// Starts the thread; `first` is the state that the target has told before.
+    pub(crate) fn start(mut target: Box<dyn Target>, first: Snapshot) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        lock(&shared).snapshot = first;
+        let of_thread = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("target".to_owned()).spawn(move || {
+            while !of_thread.ends.load(Ordering::Relaxed) {
+                let set = lock(&of_thread).set;
+                let worked = target.work(set);
+                let mut state = lock(&of_thread);
+                match worked {
+                    Ok(snapshot) => {
+                        // A newer size may have been set meanwhile.
+                        if state.set == set {
+                            state.set = None;
+                        }
+                        state.snapshot = snapshot;
+                        state.error = None;
+                    }
+                    Err(error) => {
+                        if state.error.as_ref() != Some(&error.0) {
+                            state.events.push(Event(error.0.clone()));
+                        }
+                        state.error = Some(error.0);
+                    }
+                }
+                state.events.extend(target.events());
+                let excess = state.events.len().saturating_sub(EVENTS_KEPT);
+                state.events.drain(..excess);
+                drop(state);
+                std::thread::sleep(EACH);
+            }
+        })?;
+        Ok(Worker { shared, thread: Some(thread) })
+    }
+
+    /// Sets the size; the last one counts.
+    pub(crate) fn set(&self, size: u32) {
+        lock(&self.shared).set = Some(size);
+    }
+
+    /// The last known state. A size that was set counts at once.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let state = lock(&self.shared);
+        let mut snapshot = state.snapshot.clone();
+        snapshot.size = state.set.unwrap_or(snapshot.size);
+        snapshot
+    }
+
+    /// What happened since the last call.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        std::mem::take(&mut lock(&self.shared).events)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.shared.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, State> {
+    shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How often a target works.
+const EACH: Duration = Duration::from_millis(100);
+
+/// Events that nobody has taken; the oldest is dropped first.
+const EVENTS_KEPT: usize = 1_000;
