@@ -154,11 +154,11 @@ pub struct Compared {
     pub rate_per_second: f64,
     /// The users of a trial in the closed model; `None`: requests came at the rate.
     pub users: Option<u32>,
-    /// The prediction of the model; `None` where its interval is too wide to say anything.
-    pub predicted: Option<f64>,
+    /// The prediction of the model.
+    pub predicted: f64,
     /// What was measured.
     pub measured: f64,
-    /// The lower limit of the interval of 90 % of the prediction.
+    /// The lower limit of the interval of 90 % of the prediction; `None` where it is too wide to say anything.
     pub low: Option<f64>,
     /// The upper limit.
     pub high: Option<f64>,
@@ -287,8 +287,7 @@ impl Calibration {
             ("predicted (90 %)", Left),
         ]);
         for compared in &self.backtest {
-            let off = compared.predicted.map(|predicted| 100.0 * (predicted / compared.measured - 1.0));
-            let unknown = || "unknown".to_owned();
+            let off = 100.0 * (compared.predicted / compared.measured - 1.0);
             let interval = compared.low.zip(compared.high);
             table.row([
                 compared.what.to_owned(),
@@ -296,10 +295,13 @@ impl Calibration {
                     Some(users) => format!("{users} users"),
                     None => format!("{}/s", number(compared.rate_per_second)),
                 },
-                compared.predicted.map_or_else(unknown, number),
+                number(compared.predicted),
                 number(compared.measured),
-                off.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1} %")),
-                interval.map_or_else(unknown, |(low, high)| format!("{} to {}", number(low), number(high))),
+                format!("{off:+.1} %"),
+                interval.map_or_else(
+                    || "unknown".to_owned(),
+                    |(low, high)| format!("{} to {}", number(low), number(high)),
+                ),
             ]);
         }
         (!self.backtest.is_empty()).then_some(table)

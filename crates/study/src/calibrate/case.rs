@@ -86,13 +86,11 @@ fn mark(found: &Calibration) -> Mark {
             said::Verdict::Suspect => Verdict::Suspect,
         },
         reasons: found.reasons.clone(),
-        worst: found.worst.as_ref().and_then(|worst| {
-            Some(Worst {
-                what: worst.what.to_owned(),
-                at: Rate::per_second_of(worst.rate_per_second),
-                predicted: worst.predicted?,
-                measured: worst.measured,
-            })
+        worst: found.worst.as_ref().map(|worst| Worst {
+            what: worst.what.to_owned(),
+            at: Rate::per_second_of(worst.rate_per_second),
+            predicted: worst.predicted,
+            measured: worst.measured,
         }),
         unknown: Unknown::ALL.into_iter().filter(|figure| found.unknown.contains(&figure.name())).collect(),
     }

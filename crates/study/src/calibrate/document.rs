@@ -515,7 +515,7 @@ fn compared(compared: &Compared) -> said::Compared {
             Load::Users(users) => Some(users),
             Load::Rate(_) | Load::Even(_) => None,
         },
-        predicted: known.map(|figure| figure.value),
+        predicted: compared.predicted.value,
         measured: compared.measured,
         low: known.map(|figure| figure.low),
         high: known.map(|figure| figure.high),
