@@ -145,6 +145,8 @@ impl Case {
     /// Scheduled actions are places in a list; what they set is in their keys.
     fn scheduled_patch(&self, stage: usize, edits: &[Edit], patch: &mut Patch) {
         let mut done: Vec<Vec<String>> = Vec::new();
+        let whole = edits.iter().filter(|edit| edit.path.last().is_some_and(|key| key == "schedule"));
+        patch.elsewhere.extend(whole.map(|edit| key_of(&edit.path)));
         for edit in edits {
             let [.., list, _, _] = &edit.path[..] else { continue };
             let action = edit.path[..edit.path.len() - 1].to_vec();

@@ -132,6 +132,14 @@ impl Prices {
     }
 }
 
+/// Whether a built-in table has a price by the hour for this host.
+pub(super) fn is_built_in(table: &str, host: &str) -> bool {
+    let found = BUILT_IN.iter().find(|(name, _)| *name == table);
+    found.is_some_and(|(_, text)| {
+        built_in(text).per_hour.is_some_and(|names| names.iter().any(|named| named.name == host))
+    })
+}
+
 fn built_in(text: &str) -> PricesTable {
     let mut report = Report::new("prices", text);
     let node = tree(text).expect("a built-in table is YAML");

@@ -7,6 +7,7 @@
 mod also;
 mod ladder;
 mod scaling;
+mod schedule;
 
 use super::Case;
 use super::tree::{at, key_of};

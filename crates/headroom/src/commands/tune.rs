@@ -21,7 +21,7 @@ use study::tune::{Asked, Event, Limits, Shell, tune};
 /// Find cheaper scaling settings that keep the goal
 ///
 /// Searches the kind of the policies, thresholds, statistics, periods, datapoints, steps, targets, cooldowns, minimum and
-/// maximum, the bounds of schedules, and the settings of HPA, KEDA and Knative for the lowest cost. Minutes outside the
+/// maximum, schedules, and the settings of HPA, KEDA and Knative for the lowest cost. Minutes outside the
 /// goal, bad responses, actions and flaps stay as they are today, or within the given bounds. Under growth, a flash crowd,
 /// the loss of an instance or zone, and slower starts, at most --disturbed minutes more are outside the goal than today
 /// under the same disturbance.
@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     stage: Option<String>,
 
-    /// What may change beside scaling: server (processes and threads), balancing, hosts (sizes of Fargate)
+    /// What may change beside scaling: server (processes and threads), balancing, hosts (sizes of Fargate and EC2)
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     also: Vec<Also>,
 

@@ -18,6 +18,7 @@ impl Finder<'_> {
                 self.ladder(&below(&scaling, &["schedule", &item, key]), None, &counts);
             }
         }
+        self.schedule(&scaling);
         self.hpa(&scaling);
         self.keda(&scaling);
         self.knative(&scaling);
@@ -141,7 +142,7 @@ impl Finder<'_> {
     }
 
     /// A key of policies that are not those of the file.
-    fn fresh(&mut self, path: &[String], values: &[String], usual: &str) {
+    pub(super) fn fresh(&mut self, path: &[String], values: &[String], usual: &str) {
         let choice = |text: &String| Choice {
             text: Some(text.clone()),
             edits: vec![Edit { path: path.to_vec(), value: Some(text.clone()) }],

@@ -114,3 +114,61 @@ fn autoscalers_of_kubernetes_have_dimensions() {
         }
     }
 }
+
+fn small(more: &str, hosts: &str, scaling: &str) -> Case {
+    let text = format!(
+        "case: a\n{more}\ntraffic: {{peak: 10/s, day: {{'04:00': 20%, '12:00': 100%}}}}\nservices:\n  web:\n    \
+         endpoints: {{r: {{cpu: 1ms}}}}\n    server: {{}}\n    hosts: {hosts}\n    scaling: {scaling}\n"
+    );
+    parse("a.yaml", &text, Path::new(""), Given::default()).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn texts(dimension: &Dimension) -> Vec<&str> {
+    dimension.choices.iter().filter_map(|choice| choice.text.as_deref()).collect()
+}
+
+#[test]
+fn sizes_of_the_same_family_of_ec2_are_tried_where_they_have_a_price() {
+    let scaling = "{ min: 2, max: 9, policies: { c: { track: cpu, target: 50% } } }";
+    let hosts = "{ c5.large: { cores: 2, memory: 4GiB, background: 0.1 } }";
+    let case = small("prices: { table: aws-us-east-1, per_hour: { c5.9xlarge: 1.53 } }", hosts, scaling);
+    let dimensions = case.dimensions(0, &[Also::Hosts]);
+    let sizes = found(&dimensions, "web.hosts");
+    assert_eq!(texts(sizes), ["c5.large", "c5.xlarge", "c5.2xlarge", "c5.4xlarge"]);
+    let system = case.varied(0, &sizes.choices[2].edits).unwrap();
+    let (host, price) = (&system.services[0].hosts[0], system.services[0].prices[0]);
+    assert_eq!((host.name.as_str(), host.cores, price.per_hour), ("c5.2xlarge", 8, 0.34));
+    assert_eq!(host.memory.map(|memory| memory.get() >> 30), Some(16));
+    // Only what the file has a price for; the credits of burstable types are not known.
+    let own = small("prices: { per_hour: { c5.large: 0.1, c5.xlarge: 0.2 } }", hosts, scaling);
+    assert_eq!(texts(found(&own.dimensions(0, &[Also::Hosts]), "web.hosts")), ["c5.large", "c5.xlarge"]);
+    let burstable = small("prices: { table: aws-us-east-1 }", "{ t3.large: { cores: 2 } }", scaling);
+    assert!(burstable.dimensions(0, &[Also::Hosts]).iter().all(|found| !found.key.ends_with("hosts")));
+}
+
+#[test]
+fn daily_times_of_schedules_move_and_a_schedule_is_added_where_there_is_none() {
+    let hosts = "{ h: { cores: 1 } }";
+    let has = "{ min: 2, max: 9, hpa: { cpu: 50% }, schedule: [{ at: '00:10', min: 4 }, { at: '0 8 * * *', min: 2 }] }";
+    let case = small("begins: 2026-03-02T00:00", hosts, has);
+    let dimensions = case.dimensions(0, &[]);
+    let times = found(&dimensions, "schedule[0].at");
+    assert_eq!(texts(times)[..4], ["23:10", "23:40", "23:55", "00:05"]);
+    assert_eq!((times.choices[times.today].text.as_deref(), times.ordered), (Some("00:10"), true));
+    assert!(dimensions.iter().all(|found| !found.key.ends_with("schedule[1].at")));
+    for choice in &times.choices {
+        case.varied(0, &choice.edits).unwrap_or_else(|problems| panic!("{choice:?}: {problems:?}"));
+    }
+
+    let case = small("", hosts, "{ min: 2, max: 9, policies: { c: { track: cpu, target: 50% } } }");
+    let dimensions = case.dimensions(0, &[]);
+    let place = dimensions.iter().position(|found| found.key.ends_with("scaling.schedule")).unwrap();
+    let keys: Vec<_> = dimensions.iter().filter(|found| found.when == Some((place, 1))).collect();
+    assert_eq!(keys.len(), 4);
+    for key in keys {
+        for choice in &key.choices {
+            let edits = [dimensions[place].choices[1].edits.clone(), choice.edits.clone()].concat();
+            case.varied(0, &edits).unwrap_or_else(|problems| panic!("{choice:?}: {problems:?}"));
+        }
+    }
+}
