@@ -8,10 +8,21 @@ impl Search {
     /// A local search for an aim. A small search has what was found on the way to the best only.
     pub(super) fn begin_aim(&mut self, place: usize) {
         // The second pass begins where the first one ended.
-        let all = self.settings.budget / 2 / self.passes.max(1);
-        match all / self.settings.aims.len().max(1) {
-            each if each < LEAST => self.look_closely(),
-            each => self.begin_local(Local::Aim(place), each),
+        let all = self.settings.budget / 2 / (1 + self.passes);
+        match all.checked_div(self.settings.aims.len()) {
+            Some(each) if each >= LEAST => self.begin_local(Local::Aim(place), each),
+            _ => self.after_aims(),
+        }
+    }
+
+    /// The best after the first pass, a close look at the points after the second.
+    pub(super) fn after_aims(&mut self) {
+        match self.passes {
+            0 => {
+                let rest = self.settings.budget.saturating_sub(self.evaluated);
+                self.begin_local(Local::Best, rest.max(self.settings.budget / 4));
+            }
+            _ => self.look_closely(),
         }
     }
 
@@ -29,9 +40,15 @@ impl Search {
         let mut points: Vec<Candidate> = Vec::new();
         for aim in &self.settings.aims {
             let point = self.best_by(Order::Aimed(*aim));
-            let is_met = self.pool.get(&point).is_some_and(|worth| aim.missed(worth) == 0.0);
-            let is_known = self.confirmed.contains_key(&point) || self.sketched.contains(&point);
-            if is_met && !is_known && !points.contains(&point) {
+            let Some(worth) = self.pool.get(&point).filter(|worth| aim.missed(worth) == 0.0) else {
+                continue;
+            };
+            let is_near = |known: &Candidate| {
+                let found = self.pool.get(known);
+                found.is_some_and(|found| aim.missed(found) == 0.0 && found.cost <= worth.cost * (1.0 + NEAR))
+            };
+            let is_known = self.confirmed.keys().chain(&self.sketched).chain(&points).any(is_near);
+            if !is_known {
                 points.push(point);
             }
         }
@@ -40,5 +57,7 @@ impl Search {
     }
 }
 
+/// A point that costs more by this share is as good.
+const NEAR: f64 = 0.01;
 /// Fewer evaluations are no local search.
 const LEAST: usize = 20;

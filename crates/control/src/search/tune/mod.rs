@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! today → start (space-filling, a cheap evaluation) → halving (fewer candidates, closer evaluations)
-//!       → local search (single moves, pairs, and what helped together) → confirm the best
-//!       → again, until the best one is confirmed
-//!       → local search for each point of the frontier → evaluate them closely → again, if that changed the order
+//!       → local search for each point of the frontier (single moves, pairs, and what helped together)
+//!       → local search for the best → confirm it → again, until the best one is confirmed
+//!       → evaluate the points of the frontier closely → again, if that changed the order
+//!       → local search for each point, with what was found → evaluate the new ones closely
 //!       → take out single changes that bring nothing → done
 //! ```
 //!
@@ -14,9 +15,10 @@
 //! confirmations show corrects the cheap evaluations of the candidates nearby: the caller does that, the search asks
 //! again and orders anew. The state machine knows no time and no simulator: it asks, and is told.
 //!
-//! The best is sought first, so that a search that is interrupted has one. Points of the frontier are the cheapest
-//! candidates within each aim ([`Aim`]); a cheap evaluation is often wrong about how far a candidate beyond the bounds is
-//! outside, so they are sought twice, the second time with what the first ones have shown.
+//! Points of the frontier are the cheapest candidates within each aim ([`Aim`]). They come before the best, because the way
+//! to the best often leads beyond the bounds. But they are evaluated closely after it, so that a search that is interrupted
+//! has a best. A cheap evaluation is often wrong about how far a candidate beyond the bounds is outside, so they are sought
+//! twice, the second time with what the first ones have shown.
 //!
 //! Successive halving: Jamieson and Talwalkar, *Non-stochastic Best Arm Identification and Hyperparameter
 //! Optimization*, 2016.
@@ -169,8 +171,7 @@ impl Search {
                 self.evaluated += told.len();
                 if level >= last {
                     self.pool.extend(told);
-                    // The frontier gets as many as the best.
-                    self.begin_local(Local::Best, self.settings.budget / 2);
+                    self.begin_aim(0);
                 } else {
                     self.asked = self.best_of(told, level);
                     self.phase = Phase::Halving { level: level + 1 };
@@ -297,7 +298,7 @@ impl Search {
         match search {
             Local::Best => self.confirm_or_go_on(false),
             Local::Aim(place) if place + 1 < self.settings.aims.len() => self.begin_aim(place + 1),
-            Local::Aim(_) => self.look_closely(),
+            Local::Aim(_) => self.after_aims(),
         }
     }
 
@@ -338,7 +339,8 @@ impl Search {
         }
         if self.passes < PASSES && !self.settings.aims.is_empty() && self.settings.sketches > 0 {
             self.passes += 1;
-            return self.begin_aim(0);
+            // The first pass has its candidates already.
+            return if self.passes == 1 { self.look_closely() } else { self.begin_aim(0) };
         }
         let best = self.best();
         self.asked = self.space.reverted(&best);
