@@ -50,7 +50,7 @@ pub struct Settings {
     pub levels: usize,
     /// Candidates to evaluate at most; a round that has begun is finished.
     pub budget: usize,
-    /// Candidates to confirm at most, besides today's and the last one.
+    /// Candidates to confirm at most, besides today's and the last one; three times as many while none of them holds.
     pub confirmations: usize,
     /// Points of the frontier to look for.
     pub aims: Vec<Aim>,
@@ -329,7 +329,9 @@ impl Search {
         let best = self.best_by(Order::Strict);
         // Today's was confirmed at the beginning. What the frontier shows may be confirmed too.
         let rounds = self.confirmed.len() - 1;
-        if !self.confirmed.contains_key(&best) && rounds < self.settings.confirmations + self.passes {
+        // Where screening misses why all of them fail, it takes more of them to get back to what holds.
+        let more = if self.best() == self.space.today() { 2 * self.settings.confirmations } else { 0 };
+        if !self.confirmed.contains_key(&best) && rounds < self.settings.confirmations + self.passes + more {
             if again {
                 return self.begin_local(Local::Best, AGAIN_BUDGET.min(self.settings.budget));
             }
