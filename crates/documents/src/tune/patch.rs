@@ -68,27 +68,7 @@ impl Tune {
             None | Some([]) => return (!files.is_empty()).then_some(files),
             Some(calls) => calls,
         };
-        let (mut apply, mut undo) = (SCRIPT.to_owned(), String::new());
-        for (number, call) in (1..).zip(calls) {
-            let stem = format!("{number:02}-{}", call.name.replace(|c: char| !is_plain(c), "-"));
-            let (to, from) = (format!("{stem}.json"), format!("{stem}.undo.json"));
-            // Writing to a string cannot fail.
-            let line = format!("aws {} --cli-input-json 'file://{to}'", call.command);
-            let arns: Vec<String> =
-                call.alarm_actions.iter().map(|number| format!(" \"$arn_{number}\"")).collect();
-            let _ = match (arns.is_empty(), calls.iter().any(|other| other.alarm_actions.contains(&number))) {
-                (false, _) => writeln!(apply, "{line} --alarm-actions{}", arns.concat()),
-                (true, true) => {
-                    writeln!(apply, "arn_{number}=$({line} --query PolicyARN --output text)")
-                }
-                (true, false) => writeln!(apply, "{line}"),
-            };
-            undo.insert_str(0, &format!("aws {} --cli-input-json 'file://{from}'\n", call.undo_command));
-            files.push((to, format!("{:#}\n", call.input)));
-            files.push((from, format!("{:#}\n", call.undo)));
-        }
-        files.push(("apply.sh".to_owned(), apply));
-        files.push(("undo.sh".to_owned(), format!("{SCRIPT}{undo}")));
+        files.extend(scripts(calls));
         Some(files)
     }
 }
@@ -111,8 +91,70 @@ impl Tune {
     }
 }
 
+/// The input of each call and of its undoing, and the scripts.
+fn scripts(calls: &[PatchCall]) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    let (mut apply, mut undo) = (SCRIPT.to_owned(), String::new());
+    for (number, call) in (1..).zip(calls) {
+        let stem = format!("{number:02}-{}", call.name.replace(|c: char| !is_plain(c), "-"));
+        let (to, from) = (format!("{stem}.json"), format!("{stem}.undo.json"));
+        // Writing to a string cannot fail.
+        let line = format!("aws {} --cli-input-json 'file://{to}'", call.command);
+        let arns: Vec<String> =
+            call.alarm_actions.iter().map(|number| format!(" \"$arn_{number}\"")).collect();
+        let _ = match (arns.is_empty(), calls.iter().any(|other| other.alarm_actions.contains(&number))) {
+            (false, _) => writeln!(apply, "{line} --alarm-actions{}", arns.concat()),
+            (true, true) => {
+                writeln!(apply, "arn_{number}=$({line} --query PolicyARN --output text)")
+            }
+            (true, false) => writeln!(apply, "{line}"),
+        };
+        undo.insert_str(0, &format!("aws {} --cli-input-json 'file://{from}'\n", call.undo_command));
+        files.push((to, format!("{:#}\n", call.input)));
+        files.push((from, format!("{:#}\n", call.undo)));
+    }
+    files.push(("apply.sh".to_owned(), apply));
+    files.push(("undo.sh".to_owned(), format!("{SCRIPT}{undo}")));
+    files
+}
+
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_.".contains(c)
 }
 
 const SCRIPT: &str = "#!/bin/sh\nset -eu\ncd \"$(dirname \"$0\")\"\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// The ARN of a new policy is what its call prints; alarms are deleted before the policies that they invoke.
+    #[test]
+    fn an_alarm_gets_the_arns_of_the_policies_that_were_made_before_it() {
+        let call = |command: &str, name: &str, undo_command: &str, alarm_actions: &[usize]| PatchCall {
+            command: command.to_owned(),
+            name: name.to_owned(),
+            input: json!({}),
+            undo_command: undo_command.to_owned(),
+            undo: json!({}),
+            alarm_actions: alarm_actions.to_vec(),
+        };
+        let calls = [
+            call("autoscaling put-scaling-policy", "out", "autoscaling delete-policy", &[]),
+            call("cloudwatch put-metric-alarm", "high", "cloudwatch delete-alarms", &[1]),
+            call("cloudwatch disable-alarm-actions", "old one", "cloudwatch enable-alarm-actions", &[]),
+        ];
+        let files = scripts(&calls);
+        let text = |name: &str| files.iter().find(|(file, _)| file == name).map(|(_, text)| text.as_str());
+        let apply = "arn_1=$(aws autoscaling put-scaling-policy --cli-input-json 'file://01-out.json' --query PolicyARN \
+                     --output text)\naws cloudwatch put-metric-alarm --cli-input-json 'file://02-high.json' \
+                     --alarm-actions \"$arn_1\"\naws cloudwatch disable-alarm-actions --cli-input-json \
+                     'file://03-old-one.json'\n";
+        assert_eq!(text("apply.sh"), Some(format!("{SCRIPT}{apply}").as_str()));
+        let undo = "aws cloudwatch enable-alarm-actions --cli-input-json 'file://03-old-one.undo.json'\naws cloudwatch \
+                    delete-alarms --cli-input-json 'file://02-high.undo.json'\naws autoscaling delete-policy \
+                    --cli-input-json 'file://01-out.undo.json'\n";
+        assert_eq!(text("undo.sh"), Some(format!("{SCRIPT}{undo}").as_str()));
+    }
+}
