@@ -249,7 +249,7 @@ pub fn run(plan: &Plan, options: Options, listener: &mut dyn Listener) -> Result
         last_error: None,
         account: Account { wanted: seen.size, ..Account::default() },
     };
-    let ended = run.run_to_the_end(listener);
+    let ended = run.until_the_end(listener);
     drop(lead);
     Ok(Some(ended))
 }
@@ -348,7 +348,7 @@ struct Account {
 }
 
 impl Run<'_> {
-    fn run_to_the_end(mut self, listener: &mut dyn Listener) -> Ended {
+    fn until_the_end(mut self, listener: &mut dyn Listener) -> Ended {
         let mut number = 0;
         let mut over = Duration::ZERO;
         while !listener.ends() && self.options.lasts.is_none_or(|lasts| over < lasts) {
