@@ -3,7 +3,8 @@
 use super::ladder::{magnitude, parts, texts};
 use super::{Also, Choice, Edit, Finder, at, below};
 use crate::case::prices::is_built_in;
-use crate::case::vary::{flow, set};
+use crate::case::tree::{Absent, set};
+use crate::case::vary::flow;
 
 impl Finder<'_> {
     pub(super) fn also(&mut self, service: &[String], also: &[Also]) {
@@ -78,7 +79,7 @@ impl Finder<'_> {
             }
             let mut table = node.clone();
             let mut put = |key: &str, text: String| {
-                set(&mut table, &[key.to_owned()], yaml::tree(&text).ok());
+                let _ = set(&mut table, &[key.to_owned()], yaml::tree(&text).ok(), Absent::Added);
             };
             put("cores", format!("{}", cores * factor));
             if let Some((number, unit)) = memory.as_deref().and_then(parts) {
