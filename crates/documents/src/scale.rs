@@ -197,7 +197,7 @@ mod tests {
         };
         assert_eq!(
             account.text(),
-            "10m: 1 recommended change, 60.0 instance-minutes; as recommended 30.0 (-30.0), -0.25 US dollars\nrecorded in a.jsonl\n"
+            "10.0 min: 1 recommended change, 60.0 instance-minutes; as recommended 30.0 (-30.0), -0.25 US dollars\nrecorded in a.jsonl\n"
         );
     }
 }
