@@ -116,7 +116,11 @@ pub(super) fn early(case: &Case, stage: usize, dimensions: &[Dimension]) -> Resu
         return Err(NoTune::NoGoal { case: name, stage });
     }
     if found.system.measured < found.day {
-        let day = units::show_duration(found.day).to_string();
+        // As a case file has it: 24 h, or what `day_length` says.
+        let day = match found.day.as_secs() {
+            86_400 => "1d".to_owned(),
+            seconds => format!("{seconds}s"),
+        };
         let found = units::show_duration(found.system.measured);
         return Err(NoTune::TooShort { case: name, stage, found: found.to_string(), day });
     }
