@@ -203,7 +203,7 @@ impl Gateway {
         };
         let token =
             self.token.as_ref().map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n{token}\r\n")?;
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{token}\r\n").as_bytes())?;
         let mut input = Vec::new();
         let (status, keep_alive, mut body, head_len) = loop {
             read_more(&mut *stream, &mut input)?;

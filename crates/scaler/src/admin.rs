@@ -156,7 +156,8 @@ impl Admin {
             "GET" => String::new(),
             _ => format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()),
         };
-        write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{token}{length}\r\n{body}")?;
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{token}{length}\r\n{body}");
+        stream.write_all(request.as_bytes())?;
         let mut input = Vec::new();
         let (status, keep_alive, mut decoder, head_len) = loop {
             read_more(&mut *stream, &mut input)?;

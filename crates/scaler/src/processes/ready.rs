@@ -17,7 +17,8 @@ pub(super) fn is_ready(port: u16, path: Option<&str>) -> bool {
 fn responds(mut stream: TcpStream, path: &str) -> std::io::Result<bool> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
     // `HTTP/1.1 200`
     let mut line = [0; 12];
     stream.read_exact(&mut line)?;
