@@ -93,10 +93,7 @@ fn a_run_ends_with_its_terminal_and_is_recorded_as_interrupted() {
             else {
                 return;
             };
-            let states = states(&path, None);
-            assert_eq!(states.len(), 1);
-            let (state, error) = &states[0];
-            assert!(state == "interrupted" && error.starts_with(cause), "{action}: {states:?}");
+            ended_early(&path, cause, &came);
             assert!(came["took_s"].as_f64() < Some(10.0), "{came:#}");
             assert_eq!(came["restored"], action == "terminate", "{came:#}");
             let output = headroom(&["show", "r1", "--json", "--ledger", &path]).output().unwrap();
