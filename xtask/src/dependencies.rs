@@ -9,7 +9,7 @@ use std::fs;
 type Uses = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// What the crates themselves use.
-const TABLE: [Uses; 25] = [
+const TABLE: [Uses; 26] = [
     ("units", &[]),
     ("stats", &[]),
     ("control", &[("stats", "random streams, intervals, drift"), ("units", QUANTITIES)]),
@@ -37,12 +37,14 @@ const TABLE: [Uses; 25] = [
     ("rule", &[("units", QUANTITIES)]),
     ("capture", &[]),
     ("status", &[("control", "the names of reasons")]),
+    ("listener", &[]),
     (
         "gateway",
         &[
             ("capture", "the form of captures"),
             ("control", "every decision"),
             ("http", "messages and sockets"),
+            ("listener", "the admin listener"),
             ("rule", "rules in Luau"),
             ("stats", "random streams"),
             ("status", "the document that it fills in"),
