@@ -1,4 +1,4 @@
-//! The status document of a live scaler: `GET /status` of `headroom scale`. The scaler fills it
+//! The status document of a live scaler: `GET /status` of `headroom scale`, and `headroom top --scaler`. The scaler fills it
 //! in; the listener that serves it and the screen that shows it need only this document.
 
 use serde::{Deserialize, Serialize};

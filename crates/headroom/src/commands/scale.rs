@@ -27,7 +27,7 @@ use units::parse_duration;
 /// one adopts them. One scaler leads; another one on the same state directory waits and takes over.
 ///
 /// With `serve` in the section, others read the wanted size and act on it: KEDA, or Prometheus and a horizontal pod
-/// autoscaler.
+/// autoscaler; `headroom top --scaler` shows what it does and why nothing happens.
 ///
 /// A file `pause` or `kill` in the state directory stops all changes; `size` has the wanted size, and a size that
 /// somebody else writes there is left as it is for 15 minutes.

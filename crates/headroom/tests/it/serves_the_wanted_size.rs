@@ -1,4 +1,4 @@
-//! `headroom scale` with `serve`: gauges, status and switches over HTTP, and KEDA's protocol spoken by
+//! `headroom scale` with `serve`: gauges, status and switches over HTTP, `headroom top --scaler`, and KEDA's protocol spoken by
 //! a client of another language. Nothing is applied: a thread does what KEDA would, and sets the size that is wanted.
 
 use crate::peers::peer;
@@ -195,6 +195,17 @@ fn gauges_and_status_say_what_is_wanted_and_why() {
         .map(|policy| policy["name"].as_str().unwrap().to_owned())
         .collect();
     assert!(names.starts_with(&["horizontal pod autoscaler".to_owned(), "KEDA".to_owned()]), "{names:?}");
+    let address = world.serve.to_string();
+    let shown = headroom(&["top", "--scaler", &address, "--once"]).output().unwrap();
+    let table = text(&shown.stdout);
+    assert!(
+        shown.status.success() && table.contains("why nothing happens"),
+        "{table}{}",
+        text(&shown.stderr)
+    );
+    assert!(table.contains(&format!("scaler on {address}")) && table.contains("recommends"), "{table}");
+    let json = headroom(&["top", "--scaler", &address, "--json"]).output().unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&json.stdout).unwrap()["service"], "web");
     let (code, body) = world.get("/nothing");
     assert!(code == 404 && body.contains("/metrics"), "{code} {body}");
 }
