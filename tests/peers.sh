@@ -42,6 +42,12 @@ envoy_of_python() { # a package of Python carries it
     found=$(find "$peers/venv" -path '*/envoy/_bin/envoy' | grep .) && chmod +x "$found" && link envoy "$found"
 }
 
+python_grpc() { # Python with gRPC, and with the compiler of its interface files
+    python3 -m venv "$peers/venv" >&2 && "$peers/venv/bin/pip" install --quiet grpcio grpcio-tools >&2 &&
+        printf '#!/bin/sh\nexec %q "$@"\n' "$peers/venv/bin/python" >"$peers/python-grpc" &&
+        chmod +x "$peers/python-grpc" && echo "python-grpc: $peers/python-grpc"
+}
+
 gem_of() { # a package of Ruby with a command of the same name
     gem install --silent --no-document --install-dir "$peers/gems" --bindir "$peers/gems/bin" "$1" >&2 &&
         printf '#!/bin/sh\nGEM_HOME=%q exec %q "$@"\n' "$peers/gems" "$peers/gems/bin/$1" >"$peers/$1" &&
@@ -63,6 +69,7 @@ unpacked nginx || missing+=(nginx)
 # Its usual configuration listens nowhere, and it needs libraries that only an installation brings.
 system haproxy haproxy || missing+=(haproxy)
 envoy_of_python || missing+=(envoy)
+python_grpc || missing+=(python-grpc)
 unpacked logrotate || missing+=(logrotate)
 unpacked h2o || missing+=(h2o)
 system openssl openssl || missing+=(openssl)

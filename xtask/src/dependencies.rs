@@ -9,7 +9,7 @@ use std::fs;
 type Uses = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// What the crates themselves use.
-const TABLE: [Uses; 25] = [
+const TABLE: [Uses; 27] = [
     ("units", &[]),
     ("stats", &[]),
     ("control", &[("stats", "random streams, intervals, drift"), ("units", QUANTITIES)]),
@@ -37,12 +37,14 @@ const TABLE: [Uses; 25] = [
     ("rule", &[("units", QUANTITIES)]),
     ("capture", &[]),
     ("status", &[("control", "the names of reasons")]),
+    ("listener", &[]),
     (
         "gateway",
         &[
             ("capture", "the form of captures"),
             ("control", "every decision"),
             ("http", "messages and sockets"),
+            ("listener", "the admin listener"),
             ("rule", "rules in Luau"),
             ("stats", "random streams"),
             ("status", "the document that it fills in"),
@@ -84,8 +86,13 @@ const TABLE: [Uses; 25] = [
             ("host", "processes and their processor time"),
             ("http", "messages of the admin interface"),
             ("stats", "sketches of response times"),
+            ("status", "the document that it fills in"),
             ("units", QUANTITIES),
         ],
+    ),
+    (
+        "scaler-api",
+        &[("listener", "where it listens, and who has access"), ("status", "the document that it serves")],
     ),
     (
         "ledger",
@@ -143,11 +150,13 @@ const TABLE: [Uses; 25] = [
             ("http", WIRES),
             ("import", WIRES),
             ("ledger", WIRES),
+            ("listener", WIRES),
             ("load", WIRES),
             ("measure", WIRES),
             ("report", WIRES),
             ("sample", WIRES),
             ("scaler", WIRES),
+            ("scaler-api", WIRES),
             ("sim", WIRES),
             ("stats", WIRES),
             ("study", WIRES),
@@ -159,12 +168,13 @@ const TABLE: [Uses; 25] = [
 ];
 
 /// What their tests use besides.
-const TESTS: [Uses; 6] = [
+const TESTS: [Uses; 7] = [
     ("documents", &[("status", SAMPLES)]),
     ("gateway", &[("http", "the virtual network"), ("sim", "every decision beside the simulator's")]),
     ("headroom", &[("status", SAMPLES)]),
     ("http", &[("stats", "random streams")]),
     ("load", &[("http", "the virtual network")]),
+    ("scaler-api", &[("status", "a scaler to show")]),
     ("study", &[("sample", "a service to send load to")]),
 ];
 

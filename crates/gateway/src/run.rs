@@ -1,7 +1,6 @@
 //! Starts a gateway on the kernel's sockets, reloads its configuration, and stops it.
 
 use crate::access_log::Log;
-use crate::admin::guard::Token;
 use crate::admin::{Admin, token};
 use crate::control_room::{Change, ControlRoom, LimitChange, MalformedAnswer, Reload};
 use crate::mirror::End;
@@ -11,6 +10,7 @@ use crate::settings::{AccessLog, AdminAddress, Capture, Settings};
 use crate::shared::{Shared, SharedError, lock};
 use crate::worker::{Ends, LISTENER, Worker};
 use http::reactor::{Clock, KernelNet, Waker};
+use listener::Token;
 use rule::RuleError;
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -1,4 +1,4 @@
-//! Asks a running gateway: its status, over its address or its socket.
+//! Asks a running gateway or scaler: its status, over its address or its socket.
 //!
 //! A connection is kept, because `headroom top` asks ten times a second. What answers may be anything that somebody
 //! has named by mistake, so time and size are bounded and the answer is read strictly.
@@ -10,6 +10,7 @@ use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::response::{self, AnswerTo};
 use status::Status;
+use status::scaler::Scaler;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
@@ -58,6 +59,16 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// No scaler is there.
+    #[error(
+        "cannot reach a scaler on {address}; is it running, with `serve: {{ listen: '{address}' }}` in `live` of its file?"
+    )]
+    NoScaler {
+        /// Where it was looked for.
+        address: AdminAddress,
+        /// The system's error.
+        source: io::Error,
+    },
     /// Somebody is there who does not answer as a gateway does.
     #[error("{address} gave no status: {why}")]
     NoStatus {
@@ -88,9 +99,18 @@ pub enum Error {
     },
 }
 
-/// A running gateway.
+/// What a running program says of itself.
+pub enum Look {
+    /// A gateway.
+    Gateway(Box<Status>),
+    /// A live scaler.
+    Scaler(Box<Scaler>),
+}
+
+/// A running gateway, or a scaler.
 pub struct Gateway {
     address: AdminAddress,
+    is_scaler: bool,
     token: Option<String>,
     stream: Option<Box<dyn Stream>>,
 }
@@ -103,7 +123,7 @@ impl Error {
     /// How a command ends with it: wrong usage where what was given cannot be used.
     pub fn exit(&self) -> Exit {
         match self {
-            Error::Unreachable { .. } | Error::NoStatus { .. } => Exit::Failed,
+            Error::Unreachable { .. } | Error::NoScaler { .. } | Error::NoStatus { .. } => Exit::Failed,
             Error::Token { .. } | Error::NoAdmin { .. } | Error::File { .. } => Exit::Usage,
         }
     }
@@ -135,11 +155,16 @@ impl TokenArgs {
                 Some(text.trim().to_owned())
             }
         };
-        Ok(Gateway { address: address.cloned().unwrap_or(listen), token, stream: None })
+        Ok(Gateway { address: address.cloned().unwrap_or(listen), is_scaler: false, token, stream: None })
     }
 }
 
 impl Gateway {
+    /// A scaler; to read its status takes no token.
+    pub fn scaler(address: &AdminAddress) -> Self {
+        Gateway { address: address.clone(), is_scaler: true, token: None, stream: None }
+    }
+
     /// Where it is.
     pub fn address(&self) -> &AdminAddress {
         &self.address
@@ -154,13 +179,35 @@ impl Gateway {
         self.read(&text)
     }
 
+    /// Asks for the status of whichever it is.
+    ///
+    /// # Errors
+    /// Where nobody is there, or somebody else.
+    pub fn look(&mut self) -> Result<Look, Error> {
+        let text = self.get("/status")?;
+        self.read_any(&text)
+    }
+
+    fn read_any(&self, text: &[u8]) -> Result<Look, Error> {
+        if !self.is_scaler {
+            return self.read(text).map(|status| Look::Gateway(Box::new(status)));
+        }
+        let status: Scaler = serde_json::from_slice(text)
+            .map_err(|error| self.no_status(format!("its JSON is no status of a scaler ({error})")))?;
+        // Another document may have none of the keys.
+        if status.service.is_empty() {
+            return Err(self.no_status("its JSON is no status of a scaler".to_owned()));
+        }
+        Ok(Look::Scaler(Box::new(status)))
+    }
+
     /// Asks for its status as it is, also what this version of headroom does not know of.
     ///
     /// # Errors
     /// Where nobody is there, or somebody else.
     pub fn status_text(&mut self) -> Result<String, Error> {
         let text = self.get("/status")?;
-        self.read(&text)?;
+        self.read_any(&text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
@@ -180,7 +227,10 @@ impl Gateway {
         {
             return self.judged(answer);
         }
-        let unreachable = |source| Error::Unreachable { address: self.address.clone(), source };
+        let unreachable = |source| match self.is_scaler {
+            true => Error::NoScaler { address: self.address.clone(), source },
+            false => Error::Unreachable { address: self.address.clone(), source },
+        };
         let stream = connect(&self.address).map_err(unreachable)?;
         let answer = self.ask(stream, path).map_err(|error| self.no_status(error.to_string()))?;
         self.judged(answer)

@@ -1,5 +1,19 @@
 //! What this binary is: release, revision and what it contains.
 
+#[cfg(feature = "keda")]
+macro_rules! keda {
+    () => {
+        "\n  keda     scale: the external scaler protocol of KEDA, over gRPC"
+    };
+}
+
+#[cfg(not(feature = "keda"))]
+macro_rules! keda {
+    () => {
+        ""
+    };
+}
+
 /// `headroom -V`.
 pub const SHORT: &str = concat!(env!("CARGO_PKG_VERSION"), " (rev ", env!("HEADROOM_REVISION"), ")");
 
@@ -20,7 +34,8 @@ pub const LONG: &str = concat!(
       tls      load: TLS 1.2 and 1.3 (rustls with aws-lc-rs, certificates of the system)\n  \
       luau     gateway: rules and response rules\n  \
       sqlite   ledger (bundled)\n  \
-      tzdb     time zones (bundled)"
+      tzdb     time zones (bundled)",
+    keda!()
 );
 
 /// The version with the revision, as documents and the ledger record it.

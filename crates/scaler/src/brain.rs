@@ -2,10 +2,10 @@
 
 use crate::sample::{InstanceSample, Sample, Window};
 use control::scaling::controller::{
-    self, Controller, Fleet, Instances, Part as _, Policy, Shell, Span, Verdict, common_step, is_due,
+    self, Controller, Fleet, Instances, Part as _, Policy, Shell, Span, Verdict, View, common_step, is_due,
 };
 use control::scaling::goal::{self, Period};
-use control::scaling::guard::{Facts, Guard, GuardSettings, Ruling};
+use control::scaling::guard::{Data, Facts, Guard, GuardSettings, Reason, Ruling};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use units::{InstanceCount, Quantile, Timestamp};
@@ -49,6 +49,8 @@ pub struct Brain {
     period: Duration,
     of_period: Window,
     step: Duration,
+    /// The size that the service is to have.
+    wanted: u32,
 }
 
 impl Brain {
@@ -70,6 +72,7 @@ impl Brain {
             period,
             of_period: Window::default(),
             step,
+            wanted: size,
         }
     }
 
@@ -81,6 +84,39 @@ impl Brain {
     /// Why the policy decides nothing; empty if it does.
     pub fn refused(&self) -> &[String] {
         self.shell.controller().refused()
+    }
+
+    /// The size that the service is to have, for others that set it.
+    ///
+    /// It is kept until another one is decided, because they may take some time. While changes are stopped or a request is
+    /// held back it stays as it is, and it does not fall while metrics are not reliable.
+    pub fn wanted(&self) -> u32 {
+        self.wanted
+    }
+
+    /// The state of the policies and the changes that they know of.
+    pub fn view(&self, now: Timestamp) -> View {
+        self.shell.controller().view(now)
+    }
+
+    /// What the guard holds back, each with its end.
+    pub fn guard_cooldowns(&self, now: Timestamp) -> impl Iterator<Item = (&'static str, Timestamp)> {
+        self.guard.cooldowns(now)
+    }
+
+    /// The bounds in force: those of the guard, and the policy's own maximum where that is lower.
+    pub fn bounds(&self) -> (u32, u32) {
+        let GuardSettings { min, max, .. } = *self.guard.settings();
+        (min, self.shell.controller().max().map_or(max, |of_policy| of_policy.clamp(min, max)))
+    }
+
+    /// What the policies read, with the newest value of each.
+    pub fn watched(&self) -> Vec<(String, Option<f64>)> {
+        let names = self.shell.controller().watched();
+        let mut values = Vec::with_capacity(names.len());
+        self.shell.controller().seen(&mut values);
+        let values = values.into_iter().chain(std::iter::repeat(None));
+        names.into_iter().zip(values).collect()
     }
 
     /// Takes the sample of the next step.
@@ -106,7 +142,26 @@ impl Brain {
             paused: sample.paused,
             killed: sample.killed,
         };
-        Decided { at: now, verdict: verdict.unwrap_or_default(), ruling: self.guard.rule(&facts), goal_held }
+        let (verdict, ruling) = (verdict.unwrap_or_default(), self.guard.rule(&facts));
+        if let Some(wanted) = self.wants(&facts, &verdict, &ruling) {
+            self.wanted = wanted;
+        }
+        Decided { at: now, verdict, ruling, goal_held }
+    }
+
+    /// Another size to have; none: that of before.
+    fn wants(&self, facts: &Facts, verdict: &Verdict, ruling: &Ruling) -> Option<u32> {
+        let Ruling { from, to, asked, reason } = *ruling;
+        let bounded = matches!(reason, Reason::Minimum { .. } | Reason::Maximum { .. });
+        let to = match asked {
+            _ if ruling.changes() || verdict.keeps || bounded || asked == Some(to) => to,
+            // Held back on the way out: at least those that are there are needed.
+            Some(asked) if asked > from => to.max(self.wanted),
+            _ => return None,
+        };
+        let unreliable = facts.data != Data::Fresh && !self.guard.settings().scale_in_without_data;
+        let stays = facts.killed || facts.paused || unreliable && to < self.wanted;
+        (!stays).then_some(to)
     }
 
     /// The target accepted a change of its size.

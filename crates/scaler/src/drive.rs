@@ -11,11 +11,14 @@ use crate::poller::Poller;
 use crate::processes::{self, Lead, LeadError, LocalProcesses};
 use crate::record::{Begin, Line, Record};
 use crate::replay::decision_line;
+use crate::report::{Reporter, Step};
 use crate::sample::{Counts, InstanceSample, Quality, Sample};
-use crate::settings::Live;
+use crate::settings::{Address, Live};
 use crate::source::{Differences, FileSource, GatewaySource, PoolInstance, Source, SourceError, Totals};
+use crate::switches;
 use crate::target::{Instance, Phase, Snapshot, Target as _, TargetError, Worker};
 use control::scaling::controller::Policy;
+use status::scaler::Scaler;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -37,6 +40,10 @@ pub struct Plan {
     pub case: String,
     /// Its stage.
     pub stage: String,
+    /// The name of the case.
+    pub title: String,
+    /// The name of the service.
+    pub service: String,
 }
 
 impl Plan {
@@ -97,6 +104,15 @@ pub trait Listener {
     fn period(&mut self, seen: &PeriodSeen);
     /// Whether the run is to end.
     fn ends(&mut self) -> bool;
+    /// It begins to decide: a standby has the lead now. Nothing was changed yet.
+    ///
+    /// # Errors
+    /// The wanted size cannot be served.
+    fn begins(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+    /// The state after a step, where the wanted size is served. It must not wait.
+    fn state(&mut self, _state: Scaler) {}
 }
 
 /// The account of a run.
@@ -160,6 +176,14 @@ pub enum ScaleError {
     /// The state directory cannot be used.
     #[error("`live.processes.state`")]
     Lead(#[from] LeadError),
+    /// The wanted size cannot be served.
+    #[error("cannot serve the wanted size on {address}; free it, or change `live.serve.listen`")]
+    Serve {
+        /// The address.
+        address: Address,
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// The record or a thread cannot be created.
     #[error("{what}")]
     System {
@@ -178,7 +202,7 @@ pub fn run(plan: &Plan, options: Options, listener: &mut dyn Listener) -> Result
     check(plan, options)?;
     let live = &plan.live;
     let mut gateway = GatewaySource::new(&live.gateway)?;
-    let pool = gateway.read().map_err(|error| match error {
+    let mut pool = gateway.read().map_err(|error| match error {
         SourceError::Gateway(error) => ScaleError::Gateway(error),
         other => ScaleError::Source(other),
     })?;
@@ -186,7 +210,9 @@ pub fn run(plan: &Plan, options: Options, listener: &mut dyn Listener) -> Result
     let mut differences = Differences::default();
     let source: Box<dyn Source> = match &live.file {
         Some(path) => {
-            differences.since(&FileSource::new(path).read().map_err(ScaleError::Source)?, 0.0);
+            // Its instances are the fleet, from the first step on.
+            pool = FileSource::new(path).read().map_err(ScaleError::Source)?;
+            differences.since(&pool, 0.0);
             Box::new(FileSource::new(path))
         }
         None => {
@@ -200,13 +226,17 @@ pub fn run(plan: &Plan, options: Options, listener: &mut dyn Listener) -> Result
         (Some(settings), true) => {
             let Some(held) = take_lead(&live.state, listener)? else { return Ok(None) };
             lead = Some(held);
+            begin(live, listener)?;
             let first = plan.instances.clamp(live.guard.min, live.guard.max);
             let mut target = LocalProcesses::adopt(settings, &live.gateway, &live.state, first)?;
             target.try_command()?;
             let first = target.work(None)?;
             Some(Worker::start(Box::new(target), first).map_err(thread)?)
         }
-        _ => None,
+        _ => {
+            begin(live, listener)?;
+            None
+        }
     };
     let usage = live.processes.as_ref().and_then(|processes| processes.usage.clone());
     let meters = Meters::start(usage).map_err(thread)?;
@@ -245,13 +275,30 @@ pub fn run(plan: &Plan, options: Options, listener: &mut dyn Listener) -> Result
         differences,
         used: BTreeMap::new(),
         watched: BTreeMap::new(),
+        pool: pool.instances,
         demand: 0,
         last_error: None,
-        account: Account { wanted: seen.size, ..Account::default() },
+        reporter: live.serve.as_ref().map(|_| {
+            Reporter::new(Scaler {
+                version: status::version().to_owned(),
+                case: plan.title.clone(),
+                stage: plan.stage.clone(),
+                service: plan.service.clone(),
+                applies: options.apply,
+                leader: lead.is_some(),
+                ..Scaler::default()
+            })
+        }),
+        account: Account::default(),
     };
     let ended = run.until_the_end(listener);
     drop(lead);
     Ok(Some(ended))
+}
+
+fn begin(live: &Live, listener: &mut dyn Listener) -> Result<(), ScaleError> {
+    let Some(serve) = &live.serve else { return Ok(()) };
+    listener.begins().map_err(|source| ScaleError::Serve { address: serve.listen.clone(), source })
 }
 
 /// Waits for the lead; none if the run was interrupted meanwhile.
@@ -333,9 +380,13 @@ struct Run<'a> {
     used: BTreeMap<u64, Used>,
     /// Numbers of instances that only the gateway knows, by address.
     watched: BTreeMap<String, u64>,
+    /// The instances of the pool, as they were read last.
+    pool: Vec<PoolInstance>,
     /// Arrivals of the period.
     demand: u64,
     last_error: Option<String>,
+    /// Where the wanted size is served.
+    reporter: Option<Reporter>,
     account: Account,
 }
 
@@ -343,7 +394,6 @@ struct Run<'a> {
 struct Account {
     actual_s: f64,
     wanted_s: f64,
-    wanted: u32,
     changes: u64,
 }
 
@@ -388,15 +438,17 @@ impl Run<'_> {
         match &self.target {
             Some(target) => target.snapshot(),
             None => {
-                let pool = totals.map_or(&[][..], |totals| &totals.instances);
-                watched(&self.plan.live, pool, &mut self.watched)
+                // In a step that nobody saw they are as before.
+                if let Some(totals) = totals {
+                    self.pool.clone_from(&totals.instances);
+                }
+                watched(&self.plan.live, &self.pool, &mut self.watched)
             }
         }
     }
 
     fn switches(&self) -> (bool, bool) {
-        let is_there = |name: &str| self.plan.live.state.join(name).exists();
-        (is_there("pause"), is_there("kill"))
+        switches::read(&self.plan.live.state)
     }
 
     /// A step that nobody saw.
@@ -496,6 +548,16 @@ impl Run<'_> {
             listener.note(&problem);
         }
         self.settle(sample, &decided, listener);
+        let (wanted, error) = (self.wanted(&decided), self.last_error.as_deref());
+        if let Some(reporter) = &mut self.reporter {
+            let step = Step { brain: &self.brain, sample, decided: &decided, applied, wanted, error };
+            listener.state(reporter.after(&step));
+        }
+    }
+
+    /// The size that the service is to have. A target of ours is told at once.
+    fn wanted(&self, decided: &Decided) -> u32 {
+        if self.target.is_some() { decided.ruling.to } else { self.brain.wanted() }
     }
 
     fn act(&mut self, decided: &Decided) -> bool {
@@ -507,19 +569,20 @@ impl Run<'_> {
     }
 
     fn settle(&mut self, sample: &Sample, decided: &Decided, listener: &mut dyn Listener) {
+        let wanted = self.wanted(decided);
         let (account, seconds) = (&mut self.account, self.step.as_secs_f64());
-        if decided.ruling.changes() || decided.ruling.asked.is_some() {
-            account.wanted = decided.ruling.to;
-        }
         account.changes += u64::from(decided.ruling.changes());
         account.actual_s += f64::from(sample.size) * seconds;
-        account.wanted_s += f64::from(account.wanted) * seconds;
+        account.wanted_s += f64::from(wanted) * seconds;
         let at = Duration::from_nanos(sample.at_ns);
         let period = self.plan.live.period;
         if at.as_nanos().is_multiple_of(period.as_nanos().max(1)) {
             let ready = sample.instances.iter().filter(|one| one.ready_ns.is_some()).count();
             let demand = std::mem::take(&mut self.demand) as f64 / period.as_secs_f64();
             let ready = u32::try_from(ready).unwrap_or(u32::MAX);
+            if let Some(reporter) = &mut self.reporter {
+                reporter.period(demand, decided.goal_held);
+            }
             listener.period(&PeriodSeen {
                 at,
                 size: sample.size,

@@ -24,9 +24,11 @@ mod poller;
 pub mod processes;
 mod record;
 mod replay;
+mod report;
 mod sample;
 pub mod settings;
 mod source;
+mod switches;
 mod target;
 
 pub use admin::{Admin, AdminError};
@@ -36,4 +38,5 @@ pub use record::{Begin, DecisionLine, Line, Record};
 pub use replay::{ReplayError, Replayed, begin, replay};
 pub use sample::{Counts, InstanceSample, Quality, Sample};
 pub use source::{FileSource, GatewaySource, Source, SourceError, Totals};
+pub use switches::switch;
 pub use target::{Event, Instance, Phase, Snapshot, Target, TargetError};

@@ -26,6 +26,17 @@ pub struct Live {
     pub stale_after: Duration,
     /// Where decisions and samples are recorded.
     pub state: PathBuf,
+    /// Where the wanted size is served; none: nowhere.
+    pub serve: Option<Serve>,
+}
+
+/// An address on which others read the wanted size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Serve {
+    /// The address.
+    pub listen: Address,
+    /// The file with the token that requests for a change have to carry.
+    pub token_file: Option<PathBuf>,
 }
 
 /// A gateway, by its admin interface.

@@ -16,6 +16,7 @@ pub mod metric;
 pub mod reason;
 #[cfg(feature = "sample")]
 pub mod sample;
+pub mod scaler;
 mod shed_answer;
 pub mod state;
 mod version;

@@ -1,5 +1,6 @@
-//! Example gateways for tests.
+//! Example gateways, and a scaler, for tests.
 
+use crate::scaler::{self, Policy as ScalingPolicy, Scaler};
 use crate::{
     Adaptive, Connections, Flow, Instance, Limit, LimitKind, Policy, Pool, PriorityShare, Provenance, Route,
     ServiceLevel, ShedAnswer, Status, reason, state,
@@ -13,6 +14,75 @@ fn flow(total: u64, per_second: f64) -> Flow {
 
 fn flows(of: &[(&str, u64, f64)]) -> BTreeMap<String, Flow> {
     of.iter().map(|&(name, total, per_second)| (name.to_owned(), flow(total, per_second))).collect()
+}
+
+/// A scaler that would add an instance, and is held back.
+pub fn scaler() -> Scaler {
+    let policy = |name: &str| ScalingPolicy { name: name.to_owned(), ..ScalingPolicy::default() };
+    Scaler {
+        version: "0.1.0".to_owned(),
+        case: "shop".to_owned(),
+        stage: "tuned".to_owned(),
+        service: "web".to_owned(),
+        uptime_s: 754.0,
+        wanted: 5,
+        actual: 4,
+        min: 2,
+        max: 12,
+        instances: scaler::Instances { starting: 1, ready: 3, ending: 1 },
+        metrics: scaler::Metrics {
+            quality: "stale".to_owned(),
+            error: Some("cannot reach a gateway on 127.0.0.1:9901".to_owned()),
+            values: vec![
+                scaler::Value { name: "busy".to_owned(), value: Some(71.3) },
+                scaler::Value { name: "idle".to_owned(), value: None },
+            ],
+        },
+        demand: 118.4,
+        goal_held: Some(true),
+        quiet: "metrics are stale; nothing is removed without fresh ones".to_owned(),
+        policies: vec![
+            ScalingPolicy {
+                wanted: Some(5),
+                state: "busy ALARM".to_owned(),
+                reason: "monitor alarm busy in state ALARM triggered policy out (71.3 is +11.3 past 60: +1), changing \
+                         the desired capacity from 4 to 5"
+                    .to_owned(),
+                decided_s: Some(24.0),
+                changed: 3,
+                refused: 1,
+                cooldowns: vec![scaler::Cooldown { of: "scale out".to_owned(), left_s: Some(36.0) }],
+                ..policy("out")
+            },
+            ScalingPolicy { state: "idle OK".to_owned(), ..policy("in") },
+        ],
+        upcoming: vec![
+            scaler::Upcoming {
+                in_s: 1_500.0,
+                kind: "predicted".to_owned(),
+                policy: "predict".to_owned(),
+                size: Some(8),
+                ..scaler::Upcoming::default()
+            },
+            scaler::Upcoming {
+                in_s: 7_200.0,
+                kind: "scheduled".to_owned(),
+                policy: "evening".to_owned(),
+                min: Some(3),
+                max: Some(6),
+                ..scaler::Upcoming::default()
+            },
+        ],
+        last_change: Some(scaler::Change {
+            ago_s: 24.0,
+            policy: "out".to_owned(),
+            from: 4,
+            to: 5,
+            reason: "monitor alarm busy in state ALARM".to_owned(),
+            applied: false,
+        }),
+        ..Scaler::default()
+    }
 }
 
 /// A gateway that has just started.

@@ -10,7 +10,7 @@ use super::live_file::{LiveGuardTable, LiveProcessesTable, LiveTable};
 use control::scaling::guard::{ChangeRate, GuardSettings};
 use fields::{At, Place, Report, Span, suggestion};
 use gateway::settings::AdminAddress;
-use scaler::settings::{Address, Ends, Gateway, Live, Processes};
+use scaler::settings::{Address, Ends, Gateway, Live, Processes, Serve};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ pub(super) struct Section {
     period: Duration,
     stale_after: Duration,
     state: PathBuf,
+    serve: Option<Serve>,
 }
 
 impl Case {
@@ -63,6 +64,7 @@ impl Case {
             period: section.period,
             stale_after: section.stale_after,
             state: section.state.clone(),
+            serve: section.serve.clone(),
         })
     }
 }
@@ -75,7 +77,7 @@ fn allotted(host: &sim::settings::Host) -> f64 {
 
 /// The section of a file, unless the report says what is wrong with it. Paths are relative to `base`.
 pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Option<Section> {
-    let LiveTable { service, gateway, file, processes, guard, period, stale_after, state } =
+    let LiveTable { service, gateway, file, processes, guard, period, stale_after, serve, state } =
         &table.live.as_ref()?.value;
     let gateway = &gateway.value;
     let admin = crate::check::admin::address(&gateway.admin.value.0, &gateway.admin.place, report);
@@ -123,10 +125,15 @@ pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Optio
         },
         ..usual
     };
-    let admin = match admin? {
-        AdminAddress::Tcp(address) => Address::Tcp(address),
-        AdminAddress::Unix(path) => Address::Unix(base.join(path)),
+    let serve = match serve {
+        None => None,
+        Some(At { value: table, .. }) => {
+            let listen = crate::check::admin::address(&table.listen.value.0, &table.listen.place, report)?;
+            let token_file = table.token_file.as_ref().map(|at| base.join(&at.value.0));
+            Some(Serve { listen: address(listen, base), token_file })
+        }
     };
+    let admin = address(admin?, base);
     Some(Section {
         service: service.as_ref().map(|at| at.value.0.clone()),
         gateway: Gateway {
@@ -142,7 +149,15 @@ pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Optio
         period,
         stale_after: span(stale_after.as_ref(), Duration::from_secs(10)),
         state: base.join(&state.value.0),
+        serve,
     })
+}
+
+fn address(found: AdminAddress, base: &Path) -> Address {
+    match found {
+        AdminAddress::Tcp(address) => Address::Tcp(address),
+        AdminAddress::Unix(path) => Address::Unix(base.join(path)),
+    }
 }
 
 fn read_processes(table: &LiveProcessesTable, report: &mut Report) -> Option<(Processes, Option<Duration>)> {
@@ -269,7 +284,15 @@ services:
         let processes = live.processes.expect("processes");
         assert_eq!((processes.drain, processes.most()), (Duration::from_secs(7), 31));
         assert_eq!(processes.ends, scaler::settings::Ends::Newest);
-        assert_eq!(live.period, Duration::from_secs(60));
+        assert_eq!((live.period, live.serve), (Duration::from_secs(60), None));
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let live = read(&format!("{USUAL}  serve: {{ listen: 'unix:run/s', token_file: token }}\n")).unwrap();
+        let serve = live.serve.expect("an address");
+        assert_eq!(serve.listen.to_string(), "unix:base/run/s");
+        assert_eq!(serve.token_file.as_deref(), Some(Path::new("base/token")));
     }
 
     #[test]
@@ -292,6 +315,7 @@ services:
             (&*format!("{USUAL}  guard: {{ min: 5, max: 3 }}\n"), "below the minimum 5"),
             (&*format!("{USUAL}  guard: {{ step_in: 0 }}\n"), "changes nothing"),
             (&*format!("{USUAL}  period: 7s\n"), "divides a minute"),
+            (&*format!("{USUAL}  serve: {{ listen: here }}\n"), "live.serve.listen"),
             ("  state: run\n", "`gateway` is missing"),
         ] {
             let problems = read(live).expect_err(live);

@@ -21,6 +21,8 @@ tables! {
         period: Option<At<Span>>,
         /// Metrics that are older are stale. Default: 10s.
         stale_after: Option<At<Span>>,
+        /// Where others read the wanted size: Prometheus, KEDA, `headroom top`. Default: nowhere.
+        serve: Option<At<LiveServeTable>>,
         /// The directory with the state and the record of the scaler, created if absent. Files in it named `pause` and
         /// `kill` stop the scaler from changing anything, and `size` has the wanted size.
         state: At<Text>,
@@ -80,6 +82,15 @@ tables! {
         /// The least time from one rollback to the next; 0s: none. After a scale-in, two periods that miss the goal set
         /// the size back. Default: 10m.
         rollback: Option<At<Span>>,
+    }
+
+    /// An address on which the wanted size is served.
+    LiveServeTable {
+        /// The address: HOST:PORT or unix:PATH. On an address that other machines reach, the scaler is paused and stopped
+        /// with a token only.
+        listen: At<Text>,
+        /// The file with the token that requests for a change have to carry.
+        token_file: Option<At<Text>>,
     }
 
     /// A rate of change.

@@ -13,6 +13,7 @@ mod observation;
 mod query;
 mod settings;
 mod shell;
+mod view;
 
 pub use observation::{Fleet, Instance, Observation, Requests};
 pub use query::Recorded;
@@ -21,6 +22,7 @@ pub use settings::{
     Published, Query, ScalingNames,
 };
 pub use shell::{Instances, Part, Shell, Span, is_due};
+pub use view::{Cooldown, PolicyView, Upcoming, UpcomingKind, View};
 
 use crate::assumption::Assumption;
 use alloc::boxed::Box;
@@ -49,6 +51,8 @@ pub struct Rhythm {
 pub struct Verdict {
     /// The desired number of instances, if it decided one.
     pub desired: Option<u32>,
+    /// The size as it is was computed to be the right one. Policies that only request changes do not compute it.
+    pub keeps: bool,
     /// The decisions to report.
     pub decisions: Vec<Decision>,
 }
@@ -168,6 +172,17 @@ impl Controller {
             Kind::Aws(aws) => values.extend(aws.seen()),
             Kind::Hpa(hpa) => values.extend(hpa.seen()),
             Kind::Keda(keda) => values.extend(keda.seen()),
+        }
+    }
+
+    /// Its state and the changes that it knows of, as of the last decision.
+    pub fn view(&self, now: Timestamp) -> View {
+        match &self.0 {
+            Kind::None | Kind::Refused(_) => View::default(),
+            Kind::Aws(aws) => aws.view(now),
+            Kind::Hpa(hpa) => hpa.view(),
+            Kind::Keda(keda) => keda.view(now),
+            Kind::Knative(knative) => knative.view(),
         }
     }
 

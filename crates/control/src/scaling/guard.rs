@@ -193,6 +193,13 @@ impl Guard {
         to(next, reason)
     }
 
+    /// What it holds back for a time, each with the end of that time.
+    pub fn cooldowns(&self, now: Timestamp) -> impl Iterator<Item = (&'static str, Timestamp)> {
+        let by_hand = self.by_hand.map(|(since, _)| ("any change", since + self.settings.by_hand));
+        let after_rollback = self.rollback.holds_until(now).map(|until| ("scale in", until));
+        [by_hand, after_rollback].into_iter().flatten()
+    }
+
     /// The target accepted a change of its size.
     pub fn applied(&mut self, now: Timestamp, from: u32, to: u32) {
         self.ours = Some(to);

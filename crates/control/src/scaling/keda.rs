@@ -37,6 +37,7 @@ use super::hpa::{self, Hpa, Milli, Pod, PodReading, Quantity};
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::time::Duration;
 use units::{InstanceCount, Timestamp};
 
 /// The reading of one trigger.
@@ -250,6 +251,25 @@ impl Keda {
                 value.map_or(Read::Failed, Read::Fallback)
             }
         }
+    }
+
+    /// The end of the cooldown before a scale-in to idle or zero.
+    pub fn cools_down_until(&self) -> Timestamp {
+        match self.last_active {
+            Some(last) => last + self.settings.cooldown_period,
+            None => self.created + self.settings.initial_cooldown_period,
+        }
+    }
+
+    /// The next change of each `cron` trigger, with its replicas from then on.
+    pub fn upcoming(&self, now: Timestamp) -> impl Iterator<Item = (Timestamp, u32)> {
+        let local = self.local_time(now);
+        self.settings.triggers.iter().filter_map(move |trigger| {
+            let Trigger::Cron { cron, .. } = trigger else { return None };
+            let next = cron.next_change(local)?;
+            let seconds = u64::try_from(next.0 - local.0).ok()?;
+            Some((whole_seconds(now) + Duration::from_secs(seconds), cron.replicas(next)))
+        })
     }
 
     fn local_time(&self, now: Timestamp) -> LocalTime {

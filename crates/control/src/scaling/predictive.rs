@@ -199,6 +199,24 @@ impl Predictive {
         Some(Needed { capacity, load, raised_max })
     }
 
+    /// The next time at which the capacity that it needs changes, as far as it is forecast, with that capacity.
+    pub fn upcoming(&self, now: Timestamp) -> Option<(Timestamp, u32)> {
+        let present = self.needed(now)?.capacity;
+        let hour = self.clock(now);
+        let begins = |hour: u64| {
+            let begin = HOUR.as_nanos() as u64 * hour;
+            let early = begin.saturating_sub(self.settings.into_hour.as_nanos() as u64);
+            Timestamp::from_nanos(early.saturating_sub(self.settings.buffer.as_nanos() as u64))
+        };
+        // More is needed some minutes before its hour, less only when the hour before it is over.
+        let later = |hour: u64| [begins(hour), begins(hour) + self.settings.buffer];
+        let mut times = (hour..hour + MOST_AHEAD as u64).flat_map(later).filter(|at| *at > now);
+        times.find_map(|at| {
+            let needed = self.needed(at)?.capacity;
+            (needed != present).then_some((at, needed))
+        })
+    }
+
     /// Its settings.
     pub fn settings(&self) -> &PredictiveScaling {
         &self.settings

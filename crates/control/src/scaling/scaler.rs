@@ -169,6 +169,36 @@ impl Scaler {
         &self.alarms[usize::from(id.0)]
     }
 
+    /// The alarms of a policy, including those that target tracking creates.
+    pub fn alarms_of(&self, id: PolicyId) -> impl Iterator<Item = AlarmId> {
+        let policy = self.settings.policies.get(usize::from(id.0));
+        let first = self.tracked.get(usize::from(id.0)).copied().unwrap_or(0) as u16;
+        let (own, made) = match policy {
+            Some(Policy::TargetTracking(_)) => (&[][..], first..first + 2),
+            Some(policy) => (policy.alarms(), 0..0),
+            None => (&[][..], 0..0),
+        };
+        own.iter().copied().chain(made.map(AlarmId))
+    }
+
+    /// The directions in which a policy is held back, each with the end of that time; none while its change is in
+    /// progress.
+    pub fn cooldowns_of(&self, id: PolicyId) -> impl Iterator<Item = (&'static str, Option<Timestamp>)> {
+        let simple = matches!(self.settings.policies.get(usize::from(id.0)), Some(Policy::Simple(_)));
+        let settling = self.simple.filter(|_| simple).map(|settling| {
+            let until = (!settling.in_progress).then_some(settling.last + settling.cooldown);
+            ("simple scaling", until)
+        });
+        let of = |name, direction| self.cooldowns.holding(id, direction).map(|held| (name, held.ends));
+        [of("scale out", Direction::Out), of("scale in", Direction::In), settling].into_iter().flatten()
+    }
+
+    /// The scheduled actions that are still to come, the next one first, with their index in the settings.
+    pub fn upcoming(&self) -> impl Iterator<Item = (u16, Scheduled)> {
+        let suspended = self.settings.suspended.scheduled_scaling;
+        self.agenda.iter().skip(self.next_scheduled).copied().filter(move |_| !suspended)
+    }
+
     /// The alarms that were evaluated in the last step.
     pub fn evaluations(&self) -> impl Iterator<Item = (AlarmId, &Evaluation)> {
         let fresh = |found: &&Evaluation| Some(found.at) == self.stepped;

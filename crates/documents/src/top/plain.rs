@@ -1,14 +1,19 @@
 //! A gateway as plain tables.
 
-use super::sections::{sections, summary};
+use super::sections::{Section, sections, summary};
 use crate::words::paragraph;
 use report::{Table, Terminal, text as table_text};
 use status::Status;
 
 /// A gateway in tables for a terminal, one below the other.
 pub fn text(title: &str, status: &Status, terminal: Terminal) -> String {
-    let mut text = paragraph(&format!("{title}   {}", summary(status)), terminal);
-    for section in sections(status, None) {
+    paragraph(&format!("{title}   {}", summary(status)), terminal) + &tables(sections(status, None), terminal)
+}
+
+/// Sections as tables, each with its title.
+pub(super) fn tables(sections: Vec<Section>, terminal: Terminal) -> String {
+    let mut text = String::new();
+    for section in sections {
         let mut table = Table::new(&section.columns);
         table.dispensable(section.dispensable);
         for row in section.rows {

@@ -30,11 +30,11 @@ pub struct Cell {
 }
 
 impl Cell {
-    fn of(text: impl Into<String>) -> Self {
+    pub(super) fn of(text: impl Into<String>) -> Self {
         Cell { text: text.into(), tone: Tone::Plain }
     }
 
-    fn toned(text: impl Into<String>, tone: Tone) -> Self {
+    pub(super) fn toned(text: impl Into<String>, tone: Tone) -> Self {
         Cell { text: text.into(), tone }
     }
 }

@@ -1,7 +1,6 @@
 //! The HTTP API of a running gateway.
 
 use super::Room;
-use super::guard::problem;
 use super::status;
 use crate::metrics;
 use axum::Router;
@@ -9,6 +8,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use listener::problem;
 use std::time::Duration;
 
 /// All endpoints.

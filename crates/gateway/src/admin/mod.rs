@@ -1,23 +1,19 @@
 //! The admin listener: metrics, health, status and a few changes, on an address of its own.
 //!
 //! It runs on a thread of its own and only reads what the workers publish; a change is passed to them as a new
-//! configuration. `guard` decides which requests are allowed.
+//! configuration. The crate `listener` decides which requests are allowed.
 
 mod api;
-mod bounded;
 mod flows;
-pub(crate) mod guard;
 mod instances;
-mod listen;
 pub mod status;
 
 pub(crate) use flows::Flows;
 
 use crate::control_room::ControlRoom;
 use crate::settings::{Admin as Settings, AdminAddress};
-use guard::{Guard, Token};
 use http::reactor::Clock;
-use listen::Listener;
+use listener::{Access, Guard, Listener, Token, guarded};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -52,10 +48,10 @@ impl Admin {
             Listener::bind(&settings.listen)?
         };
         let address = listener.address().clone();
-        let guard = Arc::new(Guard::new(&address, token));
+        let guard = Arc::new(Guard::new(&address, Access::Probes, token));
         let (stop, stopped) = oneshot::channel();
-        let app = guard::guarded(api::router().merge(instances::routes()), &guard)
-            .with_state((Arc::clone(&room), clock));
+        let app =
+            guarded(api::router().merge(instances::routes()), &guard).with_state((Arc::clone(&room), clock));
         let thread = std::thread::Builder::new().name("gateway-admin".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 tokio::select! {

@@ -1,10 +1,10 @@
 //! The settings of the admin listener: its address and its token.
 
+pub use listener::{Address as AdminAddress, NoAddress as NoAdminAddress};
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
-use thiserror::Error;
 
 /// The settings of the admin listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Admin {
 impl Admin {
     /// Whether other machines can reach it: then it requires a token.
     pub fn is_public(&self) -> bool {
-        matches!(self.listen, AdminAddress::Tcp(address) if !address.ip().is_loopback())
+        self.listen.is_public()
     }
 }
 
@@ -40,43 +40,6 @@ impl fmt::Display for Admin {
         match &self.token_file {
             None => self.listen.fmt(f),
             Some(file) => write!(f, "{} with the token of {}", self.listen, file.display()),
-        }
-    }
-}
-
-/// An address and port, or a socket in the file system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AdminAddress {
-    /// An address and port.
-    Tcp(SocketAddr),
-    /// A socket in the file system that only its owner may use (0600).
-    Unix(PathBuf),
-}
-
-impl fmt::Display for AdminAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AdminAddress::Tcp(address) => address.fmt(f),
-            AdminAddress::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
-}
-
-/// Neither an address with a port nor the path of a socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error(
-    "expected an IP address and a port, such as 127.0.0.1:9901, or unix: and a path, such as unix:/run/headroom.sock"
-)]
-pub struct NoAdminAddress;
-
-impl FromStr for AdminAddress {
-    type Err = NoAdminAddress;
-
-    fn from_str(text: &str) -> Result<Self, NoAdminAddress> {
-        match text.strip_prefix("unix:") {
-            Some("") => Err(NoAdminAddress),
-            Some(path) => Ok(AdminAddress::Unix(path.into())),
-            None => text.parse().map(AdminAddress::Tcp).map_err(|_| NoAdminAddress),
         }
     }
 }

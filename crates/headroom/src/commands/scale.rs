@@ -7,8 +7,12 @@ use crate::next::Line;
 use crate::output;
 use config::case::{Case, Given, Stage};
 use documents::scale::{Account, Decision, Period};
+use listener::Address;
+use scaler::settings;
 use scaler::{Ended, Goal, Listener, Options, Plan, Told};
+use scaler_api::Server;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use units::parse_duration;
@@ -21,6 +25,9 @@ use units::parse_duration;
 /// Without --apply, decisions are recommended and nothing is changed. With --apply, instances are started and added to
 /// the gateway's pool when they are ready; they are drained before they are stopped. They outlive the scaler: the next
 /// one adopts them. One scaler leads; another one on the same state directory waits and takes over.
+///
+/// With `serve` in the section, others read the wanted size and act on it: KEDA, or Prometheus and a horizontal pod
+/// autoscaler; `headroom top --scaler` shows what it does and why nothing happens.
 ///
 /// A file `pause` or `kill` in the state directory stops all changes; `size` has the wanted size, and a size that
 /// somebody else writes there is left as it is for 15 minutes.
@@ -99,7 +106,9 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
     let file = args.file.as_deref().unwrap_or(Path::new(""));
     let (plan, stage) = plan(file, args.stage.as_deref())?;
     let interrupts = Interrupts::listen().map_err(|error| complain(Error::Signals(error)))?;
-    let mut story = Story { json: args.json, applies: args.apply, interrupts, failed: None };
+    let serve = plan.live.serve.clone().map(|serve| (serve, plan.live.state.clone()));
+    let mut story =
+        Story { json: args.json, applies: args.apply, interrupts, serve, server: None, failed: None };
     let options = Options { apply: args.apply, lasts: args.lasts };
     let begins = if args.apply { "carries out" } else { "recommends, and changes nothing" };
     output::say(&format!(
@@ -151,6 +160,8 @@ fn plan(file: &Path, stage: Option<&str>) -> Result<(Plan, Stage), Exit> {
         quota: [quotas.instances, quotas.addresses].into_iter().flatten().min(),
         case: std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string(),
         stage: stage.name.clone(),
+        title: case.name.clone(),
+        service: service.name.clone(),
         live,
     };
     Ok((plan, stage))
@@ -185,6 +196,9 @@ struct Story {
     json: bool,
     applies: bool,
     interrupts: Interrupts,
+    /// Where the wanted size is to be served, and the state directory with the switches.
+    serve: Option<(settings::Serve, PathBuf)>,
+    server: Option<Server>,
     /// Nobody reads the output any more.
     failed: Option<Exit>,
 }
@@ -218,5 +232,25 @@ impl Listener for Story {
 
     fn ends(&mut self) -> bool {
         self.failed.is_some() || self.interrupts.came()
+    }
+
+    fn begins(&mut self) -> std::io::Result<()> {
+        let Some((serve, state)) = &self.serve else { return Ok(()) };
+        let listen = match &serve.listen {
+            settings::Address::Tcp(address) => Address::Tcp(*address),
+            settings::Address::Unix(path) => Address::Unix(path.clone()),
+        };
+        let state = state.clone();
+        let switches = Arc::new(move |switch: status::scaler::Switch| scaler::switch(&state, switch));
+        let server = Server::start(&listen, serve.token_file.as_deref(), switches)?;
+        output::note(&format!("serves the wanted size on {}", server.address()));
+        self.server = Some(server);
+        Ok(())
+    }
+
+    fn state(&mut self, state: status::scaler::Scaler) {
+        if let Some(server) = &self.server {
+            server.publish(state);
+        }
     }
 }

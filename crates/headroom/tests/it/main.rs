@@ -61,6 +61,8 @@ mod scales_processes;
 mod schema;
 /// `headroom simulate --activities`: a score beside what scaling really did.
 mod scores_real_scaling;
+/// `headroom scale` whose wanted size others read: gauges, status, switches, and KEDA's protocol from Python.
+mod serves_the_wanted_size;
 /// A small service with threads and blocking sockets.
 mod service;
 /// `headroom simulate` and `headroom lint`: rows, output formats, exit codes.

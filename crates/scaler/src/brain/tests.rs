@@ -78,3 +78,45 @@ fn goes_back_to_the_size_that_held_the_goal() {
     }
     panic!("nothing was set back: {held:?}");
 }
+
+/// The wanted size after this many more steps.
+fn wanted_after(
+    brain: &mut Brain,
+    steps: core::ops::Range<u64>,
+    size: u32,
+    change: impl Fn(&mut Sample),
+) -> u32 {
+    for number in steps {
+        let mut sample = sample(number, size, 0.05);
+        change(&mut sample);
+        brain.take(&sample);
+    }
+    brain.wanted()
+}
+
+#[test]
+fn a_wanted_size_stays_until_another_one_is_decided() {
+    let mut brain = brain(None);
+    let busy = |sample: &mut Sample| sample.requests.in_flight = 500.0;
+    assert_eq!(wanted_after(&mut brain, 0..1, 5, |_| {}), 5);
+    let wanted = wanted_after(&mut brain, 1..20, 5, busy);
+    assert!((8..=9).contains(&wanted), "{wanted}");
+    // Whoever sets it needs some time, and a pause or a broken source changes nothing.
+    for quality in [Quality::Stale, Quality::Missing, Quality::Contradicting] {
+        let mut brain_of_quality = self::brain(None);
+        assert_eq!(wanted_after(&mut brain_of_quality, 0..20, 5, busy), wanted);
+        let without = |sample: &mut Sample| sample.quality = quality;
+        assert_eq!(wanted_after(&mut brain_of_quality, 20..300, wanted, without), wanted, "{quality:?}");
+    }
+    assert_eq!(wanted_after(&mut brain, 20..40, 5, |sample| sample.paused = true), wanted);
+    assert_eq!(wanted_after(&mut brain, 40..60, 5, |sample| sample.killed = true), wanted);
+    // Then the load is low.
+    assert!(wanted_after(&mut brain, 60..300, wanted, |_| {}) < 5);
+}
+
+#[test]
+fn a_wanted_size_is_within_the_bounds() {
+    let mut brain = brain(None);
+    assert_eq!(wanted_after(&mut brain, 0..20, 5, |sample| sample.requests.in_flight = 9_000.0), 9);
+    assert_eq!(wanted_after(&mut brain, 20..21, 12, |sample| sample.requests.in_flight = 9_000.0), 9);
+}

@@ -6,7 +6,10 @@ use super::super::predictive::{Load, Predictive};
 use super::super::{
     AlarmId, Facts, Names, Outcome, Platform, Policy, PolicyId, Scaler, ScalerSettings, Source,
 };
-use super::{AwsScaling, Decision, Fleet, Instance, MINUTE, Observation, Rhythm, ScalingNames, Verdict};
+use super::{
+    AwsScaling, Cooldown, Decision, Fleet, Instance, MINUTE, Observation, PolicyView, Rhythm, ScalingNames,
+    Upcoming, UpcomingKind, Verdict, View,
+};
 use crate::assumption::Assumption;
 use crate::metric::PUBLICATION_DELAY;
 use alloc::borrow::ToOwned;
@@ -84,6 +87,52 @@ impl Aws {
             all.push(PUBLICATION_DELAY);
         }
         all
+    }
+
+    pub(super) fn view(&self, now: Timestamp) -> View {
+        let policies = (0..).map(PolicyId).zip(&self.scaler.settings().policies).map(|(id, _)| {
+            let alarms = self.scaler.alarms_of(id);
+            let states = alarms
+                .map(|alarm| format!("{} {}", self.names.alarm(alarm), self.scaler.alarm(alarm).state()));
+            let needed = self.forecast_of(id).and_then(|policy| policy.needed(now));
+            let state = match (self.forecast_of(id), needed) {
+                (None, _) => states.collect::<Vec<_>>().join(", "),
+                (Some(_), None) => "no forecast".to_owned(),
+                (Some(_), Some(needed)) => format!("a forecast of {:.1}", needed.load),
+            };
+            PolicyView {
+                policy: self.names.policy(id).to_owned(),
+                computed: needed.map(|needed| needed.capacity),
+                state,
+                cooldowns: self.scaler.cooldowns_of(id).map(|(of, until)| Cooldown { of, until }).collect(),
+            }
+        });
+        let scheduled = self.scaler.upcoming().map(|(index, action)| Upcoming {
+            at: action.at,
+            policy: self.names.scheduled(index).to_owned(),
+            kind: UpcomingKind::Scheduled,
+            min: action.min,
+            max: action.max,
+            size: action.desired,
+        });
+        let predicted = self.predictive.iter().filter_map(|(id, policy)| {
+            let (at, size) = policy.upcoming(now)?;
+            Some(Upcoming {
+                at,
+                policy: self.names.policy(*id).to_owned(),
+                kind: UpcomingKind::Predicted,
+                min: None,
+                max: None,
+                size: Some(size),
+            })
+        });
+        let mut upcoming: Vec<Upcoming> = scheduled.chain(predicted).collect();
+        upcoming.sort_by_key(|one| one.at);
+        View { policies: policies.collect(), upcoming }
+    }
+
+    fn forecast_of(&self, id: PolicyId) -> Option<&Predictive> {
+        self.predictive.iter().find(|(of, _)| *of == id).map(|(_, policy)| policy)
     }
 
     /// Updates the metrics whose points are as long as the span.

@@ -11,8 +11,8 @@ use super::super::hpa::{
 };
 use super::query::{Measured, Window};
 use super::{
-    Decision, Fleet, HpaScaling, Instance, MINUTE, Observation, PodMetric, Query, Rhythm, Verdict,
-    common_step,
+    Decision, Fleet, HpaScaling, Instance, MINUTE, Observation, PodMetric, PolicyView, Query, Rhythm,
+    Upcoming, UpcomingKind, Verdict, View, common_step,
 };
 use crate::assumption::Assumption;
 use alloc::borrow::ToOwned;
@@ -43,6 +43,7 @@ pub(super) struct Hpa {
     failing: bool,
     /// Scheduled changes of the bounds that are still to come, the next one last.
     scheduled: Vec<Scheduled>,
+    last: Option<hpa::Decision>,
 }
 
 impl Hpa {
@@ -84,6 +85,7 @@ impl Hpa {
             metrics: metrics.clone(),
             failing: false,
             scheduled: in_turn(scheduled),
+            last: None,
         })
     }
 
@@ -135,6 +137,18 @@ impl Hpa {
         self.hpa.settings().max.get()
     }
 
+    pub(super) fn view(&self) -> View {
+        let upcoming = self.scheduled.iter().rev().map(|action| Upcoming {
+            at: action.at,
+            policy: "schedule".to_owned(),
+            kind: UpcomingKind::Scheduled,
+            min: action.min,
+            max: action.max,
+            size: action.desired,
+        });
+        View { policies: vec![viewed(&self.hpa, self.last.as_ref())], upcoming: upcoming.collect() }
+    }
+
     /// Applies the scheduled changes whose time has come; returns the bounds if they changed.
     fn happens(&mut self, now: Timestamp) -> Option<(u32, u32)> {
         let before = (self.hpa.settings().min.get(), self.max());
@@ -162,6 +176,7 @@ impl Hpa {
             readings: &readings,
         };
         let decision = self.hpa.sync(now, &observation);
+        self.last = Some(decision);
         let (from, to) = (decision.from.get(), decision.to.get());
         let mut decisions = Vec::new();
         if let Some((min, max)) = changed {
@@ -176,7 +191,8 @@ impl Hpa {
         let begins = failed && !self.failing;
         self.failing = failed;
         decisions.extend(reported(&self.hpa, &decision, begins));
-        Verdict { desired: (to != from).then_some(to), decisions }
+        let keeps = to == from && decision.recommended.is_some();
+        Verdict { desired: (to != from).then_some(to), keeps, decisions }
     }
 }
 
@@ -199,6 +215,37 @@ fn in_turn(scheduled: &[Scheduled]) -> Vec<Scheduled> {
     scheduled
 }
 
+/// An autoscaler after a sync.
+pub(super) fn viewed(hpa: &hpa::Hpa, last: Option<&hpa::Decision>) -> PolicyView {
+    let asked = last.and_then(|decision| decision.recommended).map(|(_, proposal)| proposal.replicas.max(0));
+    let state = match last {
+        None => "no sync yet".to_owned(),
+        Some(decision) => {
+            let failed = decision.scaling_active.filter(|_| decision.recommended.is_none());
+            let why = match (failed, hpa.usage_words(decision)) {
+                (Some(condition), _) => {
+                    let (reason, message) = hpa.scaling_active_words(condition);
+                    format!("{reason}: {message}")
+                }
+                (None, Some(usage)) => format!("{}: {usage}", decision.able_to_scale.reason()),
+                (None, None) => decision.able_to_scale.reason().to_owned(),
+            };
+            match decision.scaling_limited.filter(|_| failed.is_none()) {
+                Some(limit) if limit != hpa::Limit::DesiredWithinRange => {
+                    format!("{why}; {}", limit.reason())
+                }
+                _ => why,
+            }
+        }
+    };
+    PolicyView {
+        policy: AUTOSCALER.to_owned(),
+        computed: asked.map(i32::unsigned_abs),
+        state,
+        cooldowns: Vec::new(),
+    }
+}
+
 /// The decisions to report of one sync; with `condition`, also its condition `ScalingActive`.
 pub(super) fn reported(hpa: &hpa::Hpa, decision: &hpa::Decision, condition: bool) -> Vec<Decision> {
     let (from, to) = (decision.from.get(), decision.to.get());
@@ -210,7 +257,7 @@ pub(super) fn reported(hpa: &hpa::Hpa, decision: &hpa::Decision, condition: bool
         let (reason, message) = hpa.scaling_active_words(condition);
         format!("{reason}: {message}")
     });
-    let policy = || "horizontal pod autoscaler".to_owned();
+    let policy = || AUTOSCALER.to_owned();
     let reasons = [rescaled, condition].into_iter().flatten();
     reasons.map(|reason| Decision { from, to, policy: policy(), reason }).collect()
 }
@@ -246,3 +293,5 @@ pub(super) fn pod(instance: &Instance) -> Pod {
 fn milli(value: f64) -> Milli {
     Milli(libm::round(value * 1000.0) as i64)
 }
+
+const AUTOSCALER: &str = "horizontal pod autoscaler";

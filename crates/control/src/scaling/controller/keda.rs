@@ -4,9 +4,12 @@
 
 use super::super::hpa::{self, Pod, PodReading, ScalingActive, Usage};
 use super::super::keda::{self, Reading};
-use super::hpa::{pod, pod_reading, reported};
+use super::hpa::{pod, pod_reading, reported, viewed};
 use super::query::{Measured, Window};
-use super::{Decision, Fleet, KedaInput, KedaScaling, MINUTE, Observation, Rhythm, Verdict, common_step};
+use super::{
+    Cooldown, Decision, Fleet, KedaInput, KedaScaling, MINUTE, Observation, PolicyView, Rhythm, Upcoming,
+    UpcomingKind, Verdict, View, common_step,
+};
 use crate::assumption::Assumption;
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -30,6 +33,7 @@ pub(super) struct Keda {
     failing: bool,
     /// The last poll failed, or had a fallback: reported when it changes.
     trouble: Option<Trouble>,
+    last: (Option<hpa::Decision>, Option<keda::Poll>),
 }
 
 /// What is wrong with the triggers.
@@ -68,6 +72,7 @@ impl Keda {
             cpu: Vec::new(),
             failing: false,
             trouble: None,
+            last: (None, None),
         })
     }
 
@@ -88,6 +93,31 @@ impl Keda {
 
     pub(super) fn assumptions() -> Vec<Assumption> {
         [hpa::ASSUMPTIONS, keda::ASSUMPTIONS, &[POLLS_AFTER_SYNCS, READ_EACH_SYNC]].concat()
+    }
+
+    pub(super) fn view(&self, now: Timestamp) -> View {
+        let (sync, poll) = &self.last;
+        let cooling = poll.as_ref().is_some_and(|poll| poll.action == keda::Action::CoolingDown);
+        let cooldown =
+            cooling.then(|| Cooldown { of: "scale in", until: Some(self.keda.cools_down_until()) });
+        let state = poll.as_ref().map_or_else(|| "no poll yet".to_owned(), |poll| self.keda.poll_words(poll));
+        let loop_of_keda = PolicyView {
+            policy: LOOP.to_owned(),
+            computed: None,
+            state,
+            cooldowns: cooldown.into_iter().collect(),
+        };
+        let upcoming = self.keda.upcoming(now).map(|(at, replicas)| Upcoming {
+            at,
+            policy: "cron".to_owned(),
+            kind: UpcomingKind::Scheduled,
+            min: None,
+            max: None,
+            size: Some(replicas),
+        });
+        let mut upcoming: Vec<Upcoming> = upcoming.collect();
+        upcoming.sort_by_key(|one| one.at);
+        View { policies: vec![viewed(self.keda.hpa(), sync.as_ref()), loop_of_keda], upcoming }
     }
 
     /// A sync period has passed.
@@ -119,6 +149,7 @@ impl Keda {
             self.poll(now, fleet, &mut current, &mut verdict);
         }
         verdict.desired = (current != fleet.desired).then_some(current);
+        verdict.keeps &= verdict.desired.is_none();
         verdict
     }
 
@@ -131,6 +162,8 @@ impl Keda {
         self.failing = failed;
         verdict.decisions.extend(reported(self.keda.hpa(), &decision, begins));
         *current = decision.to.get();
+        verdict.keeps = decision.recommended.is_some();
+        self.last.0 = Some(decision);
     }
 
     fn poll(&mut self, now: Timestamp, fleet: &Fleet<'_>, current: &mut u32, verdict: &mut Verdict) {
@@ -139,7 +172,7 @@ impl Keda {
         let poll = self.keda.poll(now, &seen);
         let (from, to) = (poll.from.get(), poll.to.get());
         let mut report = |reason: String| {
-            verdict.decisions.push(Decision { from, to, policy: "KEDA".to_owned(), reason });
+            verdict.decisions.push(Decision { from, to, policy: LOOP.to_owned(), reason });
         };
         let trouble = match poll.action {
             _ if poll.fallback => Some(Trouble::Fallback),
@@ -164,6 +197,8 @@ impl Keda {
             report(self.keda.poll_words(&poll));
         }
         *current = to;
+        verdict.keeps |= to == 0 && poll.action == keda::Action::Inactive;
+        self.last.1 = Some(poll);
     }
 }
 
@@ -202,6 +237,9 @@ fn readings<'a>(
 fn is_due(now: Timestamp, each: Duration) -> bool {
     u128::from(now.as_nanos()).is_multiple_of(each.as_nanos())
 }
+
+/// The loop of KEDA, as decisions name it.
+const LOOP: &str = "KEDA";
 
 const POLLS_AFTER_SYNCS: Assumption = Assumption {
     name: "keda_polls_after_syncs",

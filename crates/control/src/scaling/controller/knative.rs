@@ -1,7 +1,7 @@
 //! Knative's autoscaler, which reads the load of a revision every second.
 
 use super::super::knative::{self, Load, TICK};
-use super::{Decision, Fleet, KnativeScaling, MINUTE, Observation, Rhythm, Verdict};
+use super::{Decision, Fleet, KnativeScaling, MINUTE, Observation, PolicyView, Rhythm, Verdict, View};
 use crate::assumption::Assumption;
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -16,6 +16,7 @@ pub(super) struct Knative {
     knative: knative::Knative,
     /// Load arrived while there was no pod: the decision does not wait for the tick.
     at_once: bool,
+    last: Option<knative::Tick>,
 }
 
 impl Knative {
@@ -30,7 +31,7 @@ impl Knative {
             return Err(problems);
         }
         knative::Knative::new(Timestamp::ZERO, settings, ready)
-            .map(|knative| Knative { knative, at_once: false })
+            .map(|knative| Knative { knative, at_once: false, last: None })
             .map_err(|problem| vec![problem.to_string()])
     }
 
@@ -38,6 +39,13 @@ impl Knative {
         let mut all = knative::ASSUMPTIONS.to_vec();
         all.push(NO_ACTIVATOR);
         all
+    }
+
+    pub(super) fn view(&self) -> View {
+        let state = self.last.map_or_else(|| "no tick yet".to_owned(), words);
+        let computed = self.last.and_then(|tick| tick.decision).map(|decision| decision.wanted.get());
+        let policy = PolicyView { policy: AUTOSCALER.to_owned(), computed, state, cooldowns: Vec::new() };
+        View { policies: vec![policy], upcoming: Vec::new() }
     }
 
     /// A second has passed.
@@ -55,19 +63,26 @@ impl Knative {
             return Verdict::default();
         }
         let tick = self.knative.tick(now, InstanceCount::new(fleet.ready()));
+        self.last = Some(tick);
         let (from, to) = (fleet.desired, tick.applied.to.get());
         if to == from {
-            return Verdict::default();
+            return Verdict { keeps: tick.decision.is_some(), ..Verdict::default() };
         }
-        let turn = tick.decision.and_then(|decision| decision.turn).map(|turn| turn.to_string());
-        let reason = tick.decision.map(|decision| decision.reason.to_string());
-        let hold = tick.applied.hold.map(|hold| hold.to_string());
-        let words: Vec<String> = [turn, reason, hold].into_iter().flatten().collect();
-        let policy = "Knative pod autoscaler".to_owned();
-        let decision = Decision { from, to, policy, reason: words.join(" ") };
-        Verdict { desired: Some(to), decisions: vec![decision] }
+        let decision = Decision { from, to, policy: AUTOSCALER.to_owned(), reason: words(tick) };
+        Verdict { desired: Some(to), keeps: false, decisions: vec![decision] }
     }
 }
+
+/// The reason of a tick.
+fn words(tick: knative::Tick) -> String {
+    let turn = tick.decision.and_then(|decision| decision.turn).map(|turn| turn.to_string());
+    let reason = tick.decision.map(|decision| decision.reason.to_string());
+    let hold = tick.applied.hold.map(|hold| hold.to_string());
+    let words: Vec<String> = [turn, reason, hold].into_iter().flatten().collect();
+    words.join(" ")
+}
+
+const AUTOSCALER: &str = "Knative pod autoscaler";
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -76,6 +76,30 @@ fn cpu(percent: u32) -> Vec<Metric> {
     vec![Metric::cpu_utilization(percent)]
 }
 
+/// KEDA, and an adapter of Prometheus, pass on a size that another program computed: an average of 1 for each replica.
+#[test]
+fn a_metric_that_is_the_wanted_size_gives_that_size() {
+    let recommended = |tolerance: f64, current: u32, wanted: u32| {
+        let target = TotalTarget::AverageValue(Milli(1_000));
+        let metric =
+            Metric { name: "wanted".to_string(), source: Source::External { selector: None, target } };
+        let mut settings = HpaSettings::new(count(1), count(100), vec![metric]);
+        settings.controller.tolerance = tolerance;
+        let decision =
+            World::with(settings, current).sync(&[Reading::Values(&[Milli(1_000 * i64::from(wanted))])]);
+        decision.recommended.expect("a proposal").1.replicas.unsigned_abs()
+    };
+    for current in 1..=60 {
+        for wanted in 1..=60 {
+            assert_eq!(recommended(0.0, current, wanted), wanted, "from {current}");
+            // By default, a difference of a tenth is none.
+            let is_near = 10 * wanted.abs_diff(current) <= current;
+            let expected = if is_near { current } else { wanted };
+            assert_eq!(recommended(0.1, current, wanted), expected, "from {current} to {wanted}");
+        }
+    }
+}
+
 fn queue(target: i64) -> Metric {
     let target = TotalTarget::Value(Milli(target));
     Metric { name: "qps".to_string(), source: Source::External { selector: None, target } }

@@ -76,6 +76,11 @@ impl Cron {
         if self.is_active(now) { self.replicas } else { 0 }
     }
 
+    /// The next time at which its value may change.
+    pub fn next_change(&self, now: LocalTime) -> Option<LocalTime> {
+        if self.is_active(now) { self.end.next(now) } else { self.start.next(now) }
+    }
+
     /// Whether the date matters, not only the time of day.
     pub fn needs_date(&self) -> bool {
         self.start.needs_date() || self.end.needs_date()

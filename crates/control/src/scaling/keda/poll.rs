@@ -178,10 +178,7 @@ impl Keda {
     }
 
     fn has_cooled_down(&self, now: Timestamp) -> bool {
-        match self.last_active {
-            Some(last) => last + self.settings.cooldown_period < now,
-            None => self.created + self.settings.initial_cooldown_period < now,
-        }
+        self.cools_down_until() < now
     }
 
     /// The reason of a poll in words, with the active triggers by their names in the autoscaler.

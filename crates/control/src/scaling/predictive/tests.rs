@@ -44,6 +44,25 @@ fn instances_are_there_some_minutes_before_their_hour_and_until_its_end() {
 }
 
 #[test]
+fn the_next_change_is_known_beforehand() {
+    let mut settings = with_days(3);
+    let policy = Predictive::new(&settings);
+    assert_eq!(policy.upcoming(at(7, 0)), Some((at(7, 55), 10)));
+    assert_eq!(policy.upcoming(at(7, 55)), Some((at(20, 0), 1)));
+    assert_eq!(policy.upcoming(at(47, 0)), None, "no change is forecast");
+    // What it announces is what it then needs.
+    for minute in 0..24 * 60 {
+        let now = at(0, minute);
+        let (next, size) = policy.upcoming(now).expect("one a day");
+        assert_eq!(capacity(&policy, next), Some(size));
+        let before = Timestamp::from_nanos(next.as_nanos() - 1);
+        assert_eq!(capacity(&policy, before), capacity(&policy, now), "nothing in between: {minute}");
+    }
+    settings.mode = Mode::ForecastOnly;
+    assert_eq!(Predictive::new(&settings).upcoming(at(7, 0)), None);
+}
+
+#[test]
 fn without_history_it_begins_after_a_day() {
     let mut policy = Predictive::new(&with_days(0));
     pass(&mut policy, 0..23);

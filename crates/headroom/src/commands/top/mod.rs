@@ -1,24 +1,26 @@
-//! `headroom top`: a running gateway, live.
+//! `headroom top`: a running gateway or scaler, live.
 //!
 //! What is shown is built once (`documents::top`), for both: a screen that redraws itself, and plain tables.
 
 mod guard;
 mod screen;
 
-use crate::admin::{AdminArgs, Error, Gateway, TokenArgs};
+use crate::admin::{AdminArgs, Error, Gateway, Look, TokenArgs};
 use crate::exit::Exit;
 use crate::output;
-use documents::top::text;
+use documents::top::{scaler_text, text};
 use gateway::settings::AdminAddress;
-use status::Status;
 use std::io::{IsTerminal, stdin, stdout};
 use std::path::PathBuf;
 
-/// Show a running gateway live
+/// Show a running gateway or scaler live
 ///
 /// Shows ten times a second: the share of responses within their target, active policies, how full each limit is,
 /// rejected requests for each route by reason, and requests in flight for each instance. Rates are averages of the last
 /// second.
+///
+/// With --scaler, it shows a running `headroom scale`: wanted and actual size, the opinion and the cooldowns of each policy,
+/// the next changes, and why nothing happens.
 ///
 /// Without --admin and --file, it asks the gateway on 127.0.0.1:9901. Without a terminal, or with --once, it prints one
 /// table and exits.
@@ -36,6 +38,15 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
+    /// Address of a scaler, as in `serve` of its file: HOST:PORT or unix:PATH
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        value_parser = crate::admin::address,
+        conflicts_with_all = ["admin", "address", "file", "token_file"]
+    )]
+    scaler: Option<AdminAddress>,
+
     #[command(flatten)]
     token: TokenArgs,
 
@@ -43,7 +54,7 @@ pub struct Args {
     #[arg(long)]
     once: bool,
 
-    /// Print the gateway's status as JSON and exit
+    /// Print the status as JSON and exit
     #[arg(long, conflicts_with = "once")]
     json: bool,
 }
@@ -58,28 +69,39 @@ pub fn run(args: &Args) -> Exit {
 
 fn show(args: &Args) -> Result<Exit, Error> {
     let address = args.admin.admin.as_ref().or(args.address.as_ref());
-    let mut gateway = args.token.gateway(address, args.file.as_deref())?;
+    let mut gateway = match &args.scaler {
+        Some(address) => Gateway::scaler(address),
+        None => args.token.gateway(address, args.file.as_deref())?,
+    };
     if args.json {
         return Ok(output::print(&gateway.status_text()?));
     }
-    let first = gateway.status()?;
+    let first = gateway.look()?;
     let is_live = !args.once && stdout().is_terminal() && stdin().is_terminal();
     Ok(if is_live {
         live(gateway, first)
     } else {
-        output::print(&text(&title(&gateway), &first, output::terminal()))
+        let (title, terminal) = (title(&gateway, &first), output::terminal());
+        output::print(&match &first {
+            Look::Gateway(status) => text(&title, status, terminal),
+            Look::Scaler(status) => scaler_text(&title, status, terminal),
+        })
     })
 }
 
-fn live(gateway: Gateway, first: Status) -> Exit {
+fn live(gateway: Gateway, first: Look) -> Exit {
     match screen::watch(gateway, first) {
         Ok(()) => Exit::Done,
         Err(error) => output::fail(&error),
     }
 }
 
-fn title(gateway: &Gateway) -> String {
-    format!("gateway on {}", gateway.address())
+fn title(gateway: &Gateway, look: &Look) -> String {
+    let what = match look {
+        Look::Gateway(_) => "gateway",
+        Look::Scaler(_) => "scaler",
+    };
+    format!("{what} on {}", gateway.address())
 }
 
 const EXAMPLES: &str = "\
@@ -90,6 +112,8 @@ Examples:
       headroom top --file gateway.yaml
   A gateway with another admin address, once, for a report:
       headroom top --admin unix:/run/headroom.sock --once
+  A scaler, with why nothing happens:
+      headroom top --scaler 127.0.0.1:9902
   For a program:
       headroom top --admin 127.0.0.1:9901 --json
 

@@ -4,9 +4,9 @@
 //! every other way out, also on a signal.
 
 use super::guard::{self, Input};
-use crate::admin::{Error, Gateway};
+use crate::admin::{Error, Gateway, Look};
 use crate::{live, output};
-use documents::top::{History, Section, sections, summary};
+use documents::top::{History, Section, scaler_sections, scaler_summary, sections, summary};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -14,7 +14,6 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use report::{Align, Tone};
-use status::Status;
 use std::collections::BTreeMap;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -25,7 +24,7 @@ use std::time::{Duration, Instant};
 /// What the screen shows.
 pub struct Top {
     title: String,
-    status: Status,
+    seen: Look,
     history: History,
     paused: bool,
     /// The title of the table that the arrows move in; the first one before any is chosen.
@@ -52,9 +51,9 @@ enum Key {
 ///
 /// # Errors
 /// Where the terminal cannot be used.
-pub fn watch(mut gateway: Gateway, first: Status) -> io::Result<()> {
+pub fn watch(mut gateway: Gateway, first: Look) -> io::Result<()> {
     let told = guard::start()?;
-    let mut top = Top::new(super::title(&gateway), first, live::with_colours());
+    let mut top = Top::new(super::title(&gateway, &first), first, live::with_colours());
     // Dropped, it would panic where it cannot say that the terminal is gone; `Restore` does what it would do.
     let mut terminal = ManuallyDrop::new(ratatui::try_init()?);
     let _restored = Restore;
@@ -66,7 +65,7 @@ pub fn watch(mut gateway: Gateway, first: Status) -> io::Result<()> {
             break;
         }
         if !top.paused {
-            top.look(gateway.status());
+            top.look(gateway.look());
         }
     }
     Ok(())
@@ -118,12 +117,12 @@ impl Drop for Restore {
 }
 
 impl Top {
-    pub fn new(title: String, status: Status, colours: bool) -> Self {
+    pub fn new(title: String, seen: Look, colours: bool) -> Self {
         let mut history = History::default();
-        history.note(&status);
+        note(&mut history, &seen);
         Top {
             title,
-            status,
+            seen,
             history,
             paused: false,
             focus: None,
@@ -133,12 +132,12 @@ impl Top {
         }
     }
 
-    /// Takes over what the gateway says.
-    pub fn look(&mut self, status: Result<Status, Error>) {
-        match status {
-            Ok(status) => {
-                self.history.note(&status);
-                self.status = status;
+    /// Takes over what the gateway or the scaler says.
+    pub fn look(&mut self, seen: Result<Look, Error>) {
+        match seen {
+            Ok(seen) => {
+                note(&mut self.history, &seen);
+                self.seen = seen;
                 self.trouble = None;
             }
             // It may be restarting: the last picture stays, and it is asked again.
@@ -161,8 +160,15 @@ impl Top {
         true
     }
 
+    fn sections(&self) -> Vec<Section> {
+        match &self.seen {
+            Look::Gateway(status) => sections(status, Some(&self.history)),
+            Look::Scaler(status) => scaler_sections(status),
+        }
+    }
+
     fn focus_on(&mut self, other: impl FnOnce(usize, usize) -> usize) {
-        let sections = sections(&self.status, Some(&self.history));
+        let sections = self.sections();
         if !sections.is_empty() {
             self.focus = Some(sections[other(self.focused(&sections), sections.len())].title);
         }
@@ -174,7 +180,7 @@ impl Top {
     }
 
     fn move_by(&mut self, by: impl FnOnce(usize) -> usize) {
-        let sections = sections(&self.status, Some(&self.history));
+        let sections = self.sections();
         if let Some(section) = sections.get(self.focused(&sections)) {
             let offset = self.offsets.entry(section.title).or_default();
             *offset = by(*offset);
@@ -182,7 +188,7 @@ impl Top {
     }
 
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
-        let sections = sections(&self.status, Some(&self.history));
+        let sections = self.sections();
         let [title, what, body, hint] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(1),
@@ -198,7 +204,10 @@ impl Top {
         frame.render_widget(Line::from(head), title);
         let line = match &self.trouble {
             Some(trouble) => Line::styled(trouble.clone(), self.style(Tone::Bad)),
-            None => Line::raw(summary(&self.status)),
+            None => Line::raw(match &self.seen {
+                Look::Gateway(status) => summary(status),
+                Look::Scaler(status) => scaler_summary(status),
+            }),
         };
         frame.render_widget(line, what);
         let focus = self.focused(&sections);
@@ -260,6 +269,13 @@ impl Top {
             Tone::Bad => colour(Color::Red).add_modifier(Modifier::BOLD),
             Tone::Dim => Style::new().add_modifier(Modifier::DIM),
         }
+    }
+}
+
+/// A gateway has pictures of its last seconds.
+fn note(history: &mut History, seen: &Look) {
+    if let Look::Gateway(status) = seen {
+        history.note(status);
     }
 }
 
@@ -372,14 +388,26 @@ mod tests {
     }
 
     fn top() -> Top {
-        let mut top = Top::new("gateway on 127.0.0.1:9901".to_owned(), sample::calm(), false);
-        top.look(Ok(sample::busy()));
+        let gateway = |status| Look::Gateway(Box::new(status));
+        let mut top = Top::new("gateway on 127.0.0.1:9901".to_owned(), gateway(sample::calm()), false);
+        top.look(Ok(gateway(sample::busy())));
         top
     }
 
     #[test]
     fn a_frame_shows_what_matters() {
         insta::assert_snapshot!(frame(&mut top(), 120, 40));
+    }
+
+    #[test]
+    fn a_frame_of_a_scaler_shows_why_nothing_happens() {
+        let seen = Look::Scaler(Box::new(sample::scaler()));
+        let mut top = Top::new("scaler on 127.0.0.1:9902".to_owned(), seen, false);
+        insta::assert_snapshot!(frame(&mut top, 120, 34));
+        assert!(top.press(Key::Next) && top.press(Key::Down(1)));
+        for (width, height) in [(1, 1), (3, 2), (20, 5), (300, 3), (70, 16)] {
+            frame(&mut top, width, height);
+        }
     }
 
     #[test]

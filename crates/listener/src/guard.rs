@@ -7,9 +7,8 @@
 //!   with the token is not a browser that a foreign page controls, so `Host` may be any name then: other machines use
 //!   their own names for this one.
 
-use super::Room;
-use crate::settings::AdminAddress;
-use crate::shared::lock;
+use crate::address::Address;
+use crate::lock;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -23,51 +22,87 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+/// Which requests need no token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Those to `/livez` and `/readyz`.
+    Probes,
+    /// Those that change nothing, also calls below this path, so that programs that cannot send a token can read. Where
+    /// there is no token, changes are allowed only on an address that other machines do not reach.
+    Reads {
+        /// The beginning of the path of calls that are sent as POST and change nothing.
+        calls: &'static str,
+    },
+}
+
 /// Decides which requests are allowed.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub struct Guard {
     /// The listening address; `None` for a socket in the file system, which browsers cannot reach.
     address: Option<IpAddr>,
+    access: Access,
     token: Mutex<Option<Token>>,
 }
 
 /// Adds the guard to all routes.
-pub(super) fn guarded(router: Router<Room>, guard: &Arc<Guard>) -> Router<Room> {
+pub fn guarded<S: Clone + Send + Sync + 'static>(router: Router<S>, guard: &Arc<Guard>) -> Router<S> {
     router.layer(from_fn_with_state(Arc::clone(guard), look))
 }
 
 async fn look(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    match guard.check(request.method(), request.uri().path(), request.headers()) {
+    // HTTP/2 has no `Host`.
+    let authority = request.uri().authority().map(|authority| authority.as_str());
+    match guard.check(request.method(), request.uri().path(), authority, request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     }
 }
 
 impl Guard {
-    pub(super) fn new(address: &AdminAddress, token: Option<Token>) -> Self {
+    /// A guard of a listener on this address.
+    pub fn new(address: &Address, access: Access, token: Option<Token>) -> Self {
         let address = match address {
-            AdminAddress::Tcp(address) => Some(address.ip()),
-            AdminAddress::Unix(_) => None,
+            Address::Tcp(address) => Some(address.ip()),
+            Address::Unix(_) => None,
         };
-        Guard { address, token: Mutex::new(token) }
+        Guard { address, access, token: Mutex::new(token) }
     }
 
-    pub(super) fn set_token(&self, token: Option<Token>) {
+    /// Replaces the token.
+    pub fn set_token(&self, token: Option<Token>) {
         *lock(&self.token) = token;
     }
 
-    fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
-        let is_probe = matches!(path, "/livez" | "/readyz");
+    fn check(
+        &self,
+        method: &Method,
+        path: &str,
+        authority: Option<&str>,
+        headers: &HeaderMap,
+    ) -> Result<(), Refusal> {
+        let changes = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        let (changes, is_open) = match self.access {
+            Access::Probes => (changes, matches!(path, "/livez" | "/readyz")),
+            Access::Reads { calls } => {
+                let changes = changes && !path.starts_with(calls);
+                (changes, !changes)
+            }
+        };
+        // Programs on other machines have their own names for this one.
+        let any_name = matches!(self.access, Access::Reads { .. }) && is_open && self.is_public();
         let mut has_token = false;
-        if let Some(token) = lock(&self.token).as_ref().filter(|_| !is_probe) {
+        if let Some(token) = lock(&self.token).as_ref().filter(|_| !is_open) {
             let sent = headers.get(AUTHORIZATION).ok_or(Refusal::NoToken)?;
             if !bearer(sent).is_some_and(|sent| token.is(sent)) {
                 return Err(Refusal::WrongToken);
             }
             has_token = true;
         }
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-        if !has_token && !self.is_ours(host) {
+        if !has_token && !is_open && self.is_public() {
+            return Err(Refusal::Public);
+        }
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).or(authority);
+        if !has_token && !any_name && !self.is_ours(host) {
             return Err(Refusal::Host);
         }
         if let Some(origin) = headers.get(ORIGIN) {
@@ -76,10 +111,15 @@ impl Guard {
                 return Err(Refusal::Origin);
             }
         }
-        if !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) && !is_json(headers) {
+        if changes && !is_json(headers) {
             return Err(Refusal::NotJson);
         }
         Ok(())
+    }
+
+    /// Whether other machines can reach the address.
+    fn is_public(&self) -> bool {
+        self.address.is_some_and(|address| !address.is_loopback())
     }
 
     fn is_ours(&self, host: Option<&str>) -> bool {
@@ -115,6 +155,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 enum Refusal {
     NoToken,
     WrongToken,
+    Public,
     Host,
     Origin,
     NotJson,
@@ -127,6 +168,10 @@ impl IntoResponse for Refusal {
                 (StatusCode::UNAUTHORIZED, "send `Authorization: Bearer` with the token of `token_file`")
             }
             Refusal::WrongToken => (StatusCode::UNAUTHORIZED, "this is not the token of `token_file`"),
+            Refusal::Public => (
+                StatusCode::FORBIDDEN,
+                "other machines reach this address: give it a token with `token_file`",
+            ),
             Refusal::Host => (
                 StatusCode::FORBIDDEN,
                 "`Host` is not an address that this listener has: ask by the address, or localhost",
@@ -146,7 +191,7 @@ impl IntoResponse for Refusal {
 }
 
 /// Problem details (RFC 9457).
-pub(super) fn problem(status: StatusCode, detail: &str) -> Response {
+pub fn problem(status: StatusCode, detail: &str) -> Response {
     let title = status.canonical_reason().unwrap_or_default();
     let body = serde_json::json!({
         "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail
@@ -158,7 +203,7 @@ pub(super) fn problem(status: StatusCode, detail: &str) -> Response {
 }
 
 /// A secret that clients have to send.
-pub(crate) struct Token(Box<[u8]>);
+pub struct Token(Box<[u8]>);
 
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -171,7 +216,7 @@ impl Token {
     ///
     /// # Errors
     /// The file cannot be read, or its first line is not a token: 16 to 1024 visible ASCII characters.
-    pub(super) fn read(file: &Path) -> io::Result<Self> {
+    pub fn read(file: &Path) -> io::Result<Self> {
         let name = file.display();
         let mut text = Vec::new();
         let outcome = std::fs::File::open(file)
@@ -212,7 +257,11 @@ mod tests {
     }
 
     fn guard(address: &str, token: Option<&str>) -> Guard {
-        Guard::new(&address.parse().unwrap(), token.map(|token| Token(token.as_bytes().into())))
+        Guard::new(
+            &address.parse().unwrap(),
+            Access::Probes,
+            token.map(|token| Token(token.as_bytes().into())),
+        )
     }
 
     #[test]
@@ -248,7 +297,7 @@ mod tests {
         let check = |path: &str, sent: Option<&str>| {
             let mut pairs = vec![("host", "10.1.2.3")];
             pairs.extend(sent.map(|sent| ("authorization", sent)));
-            guard.check(&Method::GET, path, &headers(&pairs))
+            guard.check(&Method::GET, path, None, &headers(&pairs))
         };
         assert_eq!(check("/livez", None), Ok(()));
         assert_eq!(check("/readyz", None), Ok(()));
@@ -266,9 +315,13 @@ mod tests {
             assert_eq!(check("/metrics", Some(sent)), Err(Refusal::WrongToken), "{sent}");
         }
         let named = headers(&[("host", "gateway.internal"), ("authorization", "bearer 0123456789abcdef")]);
-        assert_eq!(guard.check(&Method::GET, "/metrics", &named), Ok(()), "who has the token is trusted");
         assert_eq!(
-            guard.check(&Method::GET, "/livez", &headers(&[("host", "a.example")])),
+            guard.check(&Method::GET, "/metrics", None, &named),
+            Ok(()),
+            "who has the token is trusted"
+        );
+        assert_eq!(
+            guard.check(&Method::GET, "/livez", None, &headers(&[("host", "a.example")])),
             Err(Refusal::Host)
         );
     }
@@ -279,7 +332,7 @@ mod tests {
         let check = |method: Method, more: &[(&'static str, &str)]| {
             let mut pairs = vec![("host", "127.0.0.1:9901")];
             pairs.extend(more);
-            guard.check(&method, "/reload", &headers(&pairs))
+            guard.check(&method, "/reload", None, &headers(&pairs))
         };
         assert_eq!(check(Method::GET, &[("origin", "http://127.0.0.1:9901")]), Ok(()));
         for origin in ["null", "http://evil.example", "http://127.0.0.1:8080", "https://127.0.0.1:9901.evil"]
@@ -292,6 +345,36 @@ mod tests {
         assert_eq!(check(Method::POST, &[]), Err(Refusal::NotJson));
         assert_eq!(check(Method::DELETE, &[]), Err(Refusal::NotJson));
         assert_eq!(check(Method::POST, &[("content-type", "application/json; charset=utf-8")]), Ok(()));
+    }
+
+    #[test]
+    fn what_changes_nothing_is_open_where_that_is_wanted() {
+        let access = Access::Reads { calls: "/scaler.Calls/" };
+        let json = ("content-type", "application/json");
+        let check = |address: &str,
+                     token: Option<&str>,
+                     method: Method,
+                     path: &str,
+                     more: &[(&'static str, &str)]| {
+            let token = token.map(|token| Token(token.as_bytes().into()));
+            let guard = Guard::new(&address.parse().unwrap(), access, token);
+            guard.check(&method, path, Some("scaler.default:9902"), &headers(more))
+        };
+        let public = "0.0.0.0:9902";
+        assert_eq!(check(public, None, Method::GET, "/status", &[]), Ok(()));
+        assert_eq!(check(public, None, Method::POST, "/scaler.Calls/Look", &[]), Ok(()));
+        assert_eq!(check(public, None, Method::POST, "/pause", &[json]), Err(Refusal::Public));
+        assert_eq!(check(public, Some(TOKEN), Method::GET, "/status", &[]), Ok(()));
+        assert_eq!(check(public, Some(TOKEN), Method::POST, "/scaler.Calls/Look", &[]), Ok(()));
+        assert_eq!(check(public, Some(TOKEN), Method::POST, "/pause", &[json]), Err(Refusal::NoToken));
+        let sent = ("authorization", "Bearer 0123456789abcdef");
+        assert_eq!(check(public, Some(TOKEN), Method::POST, "/pause", &[json, sent]), Ok(()));
+        // A page whose own name resolves to this machine reads nothing on a loopback address.
+        let own = "127.0.0.1:9902";
+        assert_eq!(check(own, None, Method::GET, "/status", &[]), Err(Refusal::Host));
+        assert_eq!(check(own, None, Method::GET, "/status", &[("host", "localhost:9902")]), Ok(()));
+        assert_eq!(check(own, None, Method::POST, "/pause", &[("host", "127.0.0.1:9902"), json]), Ok(()));
+        assert_eq!(check(own, None, Method::POST, "/pause", &[("host", "127.0.0.1")]), Err(Refusal::NotJson));
     }
 
     #[test]

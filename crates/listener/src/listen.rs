@@ -1,12 +1,12 @@
-//! The address of the admin listener: an IP address and port, or a socket in the file system.
+//! A listening socket: on an IP address and port, or in the file system.
 //!
 //! ## Why a socket is created under another name
 //! The permissions of a socket can be set only after it is bound. It is bound under another name, restricted to its
-//! owner (0600), and then renamed in one step: no other user can connect in between, and a socket that a dead gateway
-//! left behind is replaced in the same step. A socket that a running gateway serves is left alone.
+//! owner (0600), and then renamed in one step: no other user can connect in between, and a socket that a dead program
+//! left behind is replaced in the same step. A socket that a running program serves is left alone.
 
-use super::bounded::Bounded;
-use crate::settings::AdminAddress;
+use crate::address::Address;
+use crate::bounded::Bounded;
 use axum::Router;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -14,9 +14,15 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 /// A listening socket.
-pub(super) struct Listener {
-    address: AdminAddress,
+pub struct Listener {
+    address: Address,
     socket: Socket,
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listener").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 enum Socket {
@@ -26,15 +32,18 @@ enum Socket {
 
 impl Listener {
     /// Listens; requires a tokio runtime.
-    pub(super) fn bind(address: &AdminAddress) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub fn bind(address: &Address) -> io::Result<Self> {
         match address {
-            AdminAddress::Tcp(address) => {
+            Address::Tcp(address) => {
                 let listener = std::net::TcpListener::bind(address)?;
                 listener.set_nonblocking(true)?;
-                let address = AdminAddress::Tcp(listener.local_addr()?);
+                let address = Address::Tcp(listener.local_addr()?);
                 Ok(Listener { address, socket: Socket::Tcp(tokio::net::TcpListener::from_std(listener)?) })
             }
-            AdminAddress::Unix(path) => {
+            Address::Unix(path) => {
                 let (listener, name) = bind_private(path)?;
                 listener.set_nonblocking(true)?;
                 let socket = Socket::Unix(tokio::net::UnixListener::from_std(listener)?, name);
@@ -44,12 +53,15 @@ impl Listener {
     }
 
     /// The listening address; with the assigned port if the settings said 0.
-    pub(super) fn address(&self) -> &AdminAddress {
+    pub fn address(&self) -> &Address {
         &self.address
     }
 
     /// Serves for ever, within the bound on clients.
-    pub(super) async fn serve(self, app: Router) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The socket fails.
+    pub async fn serve(self, app: Router) -> io::Result<()> {
         match self.socket {
             Socket::Tcp(listener) => axum::serve(Bounded::new(listener), app).await,
             Socket::Unix(listener, _name) => axum::serve(Bounded::new(listener), app).await,
@@ -67,7 +79,7 @@ struct Name {
 impl Drop for Name {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|found| found == self.identity) {
-            // If it cannot be removed, the next gateway replaces it.
+            // If it cannot be removed, the next program replaces it.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -84,7 +96,7 @@ fn bind_private(path: &Path) -> io::Result<(UnixListener, Name)> {
             return Err(io::Error::new(ErrorKind::AlreadyExists, message));
         }
         Ok(_) if UnixStream::connect(path).is_ok() => {
-            return Err(io::Error::new(ErrorKind::AddrInUse, "another gateway serves this socket"));
+            return Err(io::Error::new(ErrorKind::AddrInUse, "another program serves this socket"));
         }
         // A stale one, or none.
         Ok(_) => {}
@@ -94,7 +106,7 @@ fn bind_private(path: &Path) -> io::Result<(UnixListener, Name)> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(beside);
-    // Left by a gateway with our process number that ended half-way.
+    // Left by a program with our process number that ended half-way.
     match std::fs::remove_file(&beside) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -112,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_is_its_owners_replaces_a_stale_one_and_goes_with_its_gateway() {
+    fn a_socket_is_its_owners_replaces_a_stale_one_and_goes_with_its_program() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("admin.sock");
         drop(UnixListener::bind(&path).unwrap());

@@ -2,10 +2,10 @@
 //!
 //! Its descriptors are shared with the data path, and connecting needs no token: clients that stay silent or send half
 //! a request would take them all. At the bound, the connection whose last response is the longest ago is closed for a
-//! new one. So a probe is always accepted: an orchestrator that is refused would restart a healthy gateway. A
+//! new one. So a probe is always accepted: an orchestrator that is refused would restart a healthy program. A
 //! connection is also closed if it does not send a complete request in time, however slowly its bytes arrive.
 
-use crate::shared::lock;
+use crate::lock;
 use axum::serve::Listener;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A listener with a bound on its connections.
-pub(super) struct Bounded<L> {
+pub(crate) struct Bounded<L> {
     listener: L,
     places: Arc<Semaphore>,
     clients: Arc<Mutex<Clients>>,
@@ -60,7 +60,7 @@ impl Clients {
 }
 
 /// A connection that has a place.
-pub(super) struct Client<S> {
+pub(crate) struct Client<S> {
     stream: S,
     until: Pin<Box<Sleep>>,
     /// It waits for a complete request or its response.
@@ -71,7 +71,7 @@ pub(super) struct Client<S> {
 }
 
 impl<L> Bounded<L> {
-    pub(super) fn new(listener: L) -> Self {
+    pub(crate) fn new(listener: L) -> Self {
         Bounded { listener, places: Arc::new(Semaphore::new(CLIENTS_MAX)), clients: Arc::default() }
     }
 }
