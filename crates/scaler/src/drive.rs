@@ -479,8 +479,14 @@ impl Run<'_> {
             None => (Counts::default(), Quality::Missing),
             Some((read, totals)) => {
                 let (counts, quality) = self.differences.since(totals, taken.in_flight);
-                let stale = read.elapsed() > self.plan.live.stale_after;
-                (counts, if stale { Quality::Stale } else { quality })
+                // A gateway is read several times a step, and a step without a reading is not one without requests. How often
+                // a file is written is not known.
+                let is_missed = !taken.is_new && self.plan.live.file.is_none();
+                match read.elapsed() > self.plan.live.stale_after {
+                    true => (counts, Quality::Stale),
+                    false if is_missed => (counts, Quality::Missing),
+                    false => (counts, quality),
+                }
             }
         };
         self.demand += requests.arrived;
