@@ -287,6 +287,7 @@ fn scales_out_and_in_under_load_without_a_failed_request() {
     for decision in &decisions {
         assert!((1..=4).contains(&decision["to"].as_u64().unwrap()), "{decision}");
     }
+    assert_eq!(err.matches("next: headroom scale --replay r").count(), 1, "{err}");
     replays(&world);
 }
 
@@ -311,16 +312,16 @@ fn replays(world: &World) {
 }
 
 #[test]
-fn twenty_scale_ins_under_load_lose_nothing() {
+fn a_hundred_scale_ins_under_load_lose_nothing() {
     // The size is set by hand, so that the policy leaves it alone.
-    let world = World::new(SERVES, "  guard: { by_hand: 1h }\n");
+    let world = World::new(SERVES, "  guard: { by_hand: 1h, max: 11 }\n");
     let scaler = Scaler::start(world.scale(&["--apply"]));
     eventually("the first instance serves", || world.ready().len() == 1);
     std::fs::write(world.state("pause"), "").unwrap();
     let load = Load::start(world.listen, 8, Duration::from_millis(2));
     for round in 0..10 {
-        world.set(3);
-        eventually(&format!("three in round {round}"), || world.ready().len() == 3);
+        world.set(11);
+        eventually(&format!("eleven in round {round}"), || world.ready().len() == 11);
         world.set(1);
         eventually(&format!("one in round {round}"), || world.instances().len() == 1);
     }
@@ -328,6 +329,42 @@ fn twenty_scale_ins_under_load_lose_nothing() {
     assert!(asked > 500, "{asked}");
     assert!(failures.is_empty(), "{} of {asked} failed: {failures:?}", failures.len());
     scaler.end();
+}
+
+#[test]
+fn the_ledger_keeps_each_run_with_its_decisions() {
+    let world = World::new(SERVES, "");
+    let ledger = world.folder.path().join("ledger.sqlite").to_str().unwrap().to_owned();
+    let kept = |arguments: &[&str]| headroom(&[arguments, &["--ledger", &ledger]].concat()).output().unwrap();
+    let run = |file: &str| kept(&["scale", file, "--apply", "--for", "4s"]);
+    let file = world.file().to_str().unwrap().to_owned();
+    let load = Load::start(world.listen, 8, Duration::from_millis(50));
+    let first = run(&file);
+    load.end();
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let shown: Value = serde_json::from_slice(&kept(&["show", "r1", "--json"]).stdout).unwrap();
+    assert_eq!((&shown["command"], &shown["state"]), (&"scale".into(), &"done".into()), "{shown:#}");
+    let decisions = shown["result"]["decisions"].as_array().unwrap();
+    assert!(decisions.iter().any(|one| one["policy"] == "out" && one["applied"] == true), "{shown:#}");
+    assert!(shown["config"]["text"].as_str().unwrap().starts_with("case: scaled"), "{shown:#}");
+    let for_people = kept(&["show", "r1"]);
+    let for_people = text(&for_people.stdout);
+    assert!(for_people.contains("\ndecisions\n") && for_people.contains("  1 -> 4  out: "), "{for_people}");
+    assert!(!for_people.contains("case: scaled"), "{for_people}");
+    // The state directory keeps the samples of the last two.
+    run(&file);
+    for id in ["r1", "r2"] {
+        let replayed = kept(&["scale", "--replay", id]);
+        let (out, err) = (text(&replayed.stdout), text(&replayed.stderr));
+        assert_eq!(replayed.status.code(), Some(0), "{out}{err}");
+        assert!(out.contains("the same decisions at the same times"), "{out}");
+    }
+    run(&file);
+    for (id, words) in [("r1", "the samples of run r1 are not there any more"), ("r9", "no run r9")] {
+        let refused = kept(&["scale", "--replay", id]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains(words), "{}", text(&refused.stderr));
+    }
 }
 
 #[test]
@@ -393,7 +430,8 @@ fn a_gateway_that_was_killed_gets_its_instances_again() {
         assert_eq!(world.ready(), before);
         std::thread::sleep(Duration::from_millis(100));
     }
-    // It reads its file again, which has one of the four.
+    // It reads its file again, which has one of the four. The policy is to leave the size as it is meanwhile.
+    std::fs::write(world.state("pause"), "").unwrap();
     world.start_gateway();
     eventually("the pool has all of them", || world.members().len() == 4);
     assert_eq!(world.ready(), before);
