@@ -1,7 +1,7 @@
 //! What a live scaler does: one document a decision, and its account at the end.
 
 use crate::words::counted;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::show_duration;
 
@@ -9,7 +9,7 @@ use units::show_duration;
 pub const SCHEMA: &str = include_str!("../schemas/scale.schema.json");
 
 /// A decision.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// When, in seconds since the scaler began.
     pub at: f64,
@@ -92,6 +92,22 @@ impl Decision {
         };
         format!("{at:8.1} s  {what}  {policy}: {reason}\n")
     }
+}
+
+/// The decisions of a run of the ledger, a line each, from its configuration and its result as JSON.
+pub(crate) fn decisions(config: &str, result: &str) -> String {
+    #[derive(Deserialize)]
+    struct Config {
+        applies: bool,
+    }
+    #[derive(Deserialize)]
+    struct Result {
+        decisions: Vec<Decision>,
+    }
+    let applies = serde_json::from_str(config).is_ok_and(|Config { applies }| applies);
+    let kept = serde_json::from_str(result).map_or(Vec::new(), |Result { decisions }| decisions);
+    let lines: String = kept.iter().map(|decision| decision.text(applies)).collect();
+    if lines.is_empty() { lines } else { format!("decisions\n{lines}") }
 }
 
 impl Period {

@@ -147,6 +147,9 @@ impl Brain {
             killed: sample.killed,
         };
         let (verdict, ruling) = (verdict.unwrap_or_default(), self.guard.rule(&facts));
+        if facts.asked.is_some_and(|asked| asked != ruling.to) {
+            self.shell.was_limited(ruling.from, ruling.to);
+        }
         if let Some(wanted) = self.wants(&facts, &verdict, &ruling) {
             self.wanted = wanted;
         }

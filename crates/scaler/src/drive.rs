@@ -44,9 +44,16 @@ pub struct Plan {
     pub title: String,
     /// The name of the service.
     pub service: String,
+    /// The run of the ledger that keeps its decisions.
+    pub run: Option<String>,
 }
 
 impl Plan {
+    /// Where a run is recorded.
+    pub fn record(&self, options: Options) -> PathBuf {
+        self.live.state.join(if options.apply { "record.jsonl" } else { "recommended.jsonl" })
+    }
+
     /// The brain of the plan, with this many instances that serve.
     pub fn brain(&self, size: u32) -> Brain {
         Brain::new(&self.policy, size, self.live.guard.clone(), self.goal, self.live.period)
@@ -275,8 +282,7 @@ pub fn run(
         None => watched(live, &pool.instances, &mut BTreeMap::new()),
     };
     let brain = plan.brain(seen.size);
-    let name = if options.apply { "record.jsonl" } else { "recommended.jsonl" };
-    let path = live.state.join(name);
+    let path = plan.record(options);
     let create = || {
         std::fs::create_dir_all(&live.state)?;
         Record::create(&path)
@@ -290,6 +296,7 @@ pub fn run(
         size: seen.size,
         step_ns: brain.step().as_nanos() as u64,
         applies: options.apply,
+        run: plan.run.clone(),
     }));
     let run = Run {
         plan,
@@ -544,8 +551,14 @@ impl Run<'_> {
             None => (Counts::default(), Quality::Missing),
             Some((read, totals)) => {
                 let (counts, quality) = self.differences.since(totals, taken.in_flight);
-                let stale = read.elapsed() > self.plan.live.stale_after;
-                (counts, if stale { Quality::Stale } else { quality })
+                // A gateway is read several times a step, and a step without a reading, or with readings of a part of it, is not one
+                // with few requests. How often a file is written is not known.
+                let is_missed = self.plan.live.file.is_none() && (!taken.is_new || taken.error.is_some());
+                match read.elapsed() > self.plan.live.stale_after {
+                    true => (counts, Quality::Stale),
+                    false if is_missed => (counts, Quality::Missing),
+                    false => (counts, quality),
+                }
             }
         };
         // Nothing is removed from a fleet whose size is not known.

@@ -37,6 +37,8 @@ pub(crate) struct Taken {
     pub(crate) latest: Option<(Instant, Totals)>,
     /// The average number of requests in flight and waiting.
     pub(crate) in_flight: f64,
+    /// Whether there was one.
+    pub(crate) is_new: bool,
     /// Why the last reading failed.
     pub(crate) error: Option<String>,
 }
@@ -71,12 +73,13 @@ impl Poller {
         let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         let latest = state.latest.clone();
         let last = latest.as_ref().map_or(0, |(_, totals)| totals.in_flight + totals.waiting);
+        let is_new = state.readings > 0;
         let in_flight = match std::mem::take(&mut state.readings) {
             0 => last as f64,
             readings => state.in_flight as f64 / f64::from(readings),
         };
         state.in_flight = 0;
-        Taken { latest, in_flight, error: state.error.clone() }
+        Taken { latest, in_flight, is_new, error: state.error.clone() }
     }
 }
 

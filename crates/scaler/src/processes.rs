@@ -10,6 +10,10 @@
 //! the state file has its process by boot, id and start time, and the next leader adopts it. One scaler leads: it holds
 //! the lock of the state directory, which the kernel releases with the process.
 //!
+//! ## A full disk
+//! It must not keep a service from its instances. The state in memory counts: what cannot be written is told, and written
+//! once that is possible. A scaler that takes over meanwhile finds the state of before.
+//!
 //! There are no resource limits by control groups: an instance may use what its user may use.
 
 mod gateway;
@@ -72,6 +76,16 @@ pub struct LocalProcesses {
     looked_at: Option<Instant>,
     /// The pool was compared with the state of a scaler before.
     agreed: bool,
+    /// The size, or the instances, differ from what the state directory has.
+    unsaved: Unsaved,
+    /// The last problem with the state directory, so that it is told once.
+    told: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Unsaved {
+    size: bool,
+    instances: bool,
 }
 
 /// What is known of an instance beside the state file.
@@ -122,7 +136,7 @@ impl LocalProcesses {
             events.push(Event(format!("{gone} instances of {} have ended meanwhile", folder.display())));
         }
         let live = state.instances.iter().map(|kept| (kept.id, Live::default())).collect();
-        let target = LocalProcesses {
+        let mut target = LocalProcesses {
             settings: settings.clone(),
             folder: folder.to_owned(),
             pool,
@@ -133,8 +147,11 @@ impl LocalProcesses {
             wait_until: None,
             looked_at: None,
             agreed: false,
+            unsaved: Unsaved { size: false, instances: true },
+            told: None,
         };
-        target.state.write(&target.folder).map_err(TargetError)?;
+        let problem = target.save();
+        target.tell_once(problem);
         Ok(target)
     }
 
@@ -148,6 +165,7 @@ impl LocalProcesses {
             return Ok(());
         }
         let id = self.launch(Instant::now())?;
+        self.unsaved.instances = true;
         let until = Instant::now() + AT_ONCE;
         while Instant::now() < until {
             let port = self.state.get(id).map_or(0, |kept| kept.port);
@@ -155,7 +173,7 @@ impl LocalProcesses {
             if let Some(how) = ended {
                 let last = launch::last_lines(&self.folder, port);
                 self.forget(id);
-                self.save()?;
+                let _ = self.save();
                 return Err(TargetError(format!(
                     "`live.processes.command` ended at once on port {port} ({how}): {last}; try it in a shell: {}",
                     launch::command_of(&self.settings, port)
@@ -166,7 +184,9 @@ impl LocalProcesses {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        self.save()
+        let problem = self.save();
+        self.tell_once(problem);
+        Ok(())
     }
 
     /// Tells an event once while it lasts.
@@ -178,8 +198,28 @@ impl LocalProcesses {
         }
     }
 
-    fn save(&self) -> Result<(), TargetError> {
-        self.state.write(&self.folder).map_err(TargetError)
+    /// Writes what the state directory lacks; why that is not possible.
+    fn save(&mut self) -> Option<String> {
+        let mut problem = None;
+        if self.unsaved.size {
+            problem = self.state.write_size(&self.folder).err();
+            self.unsaved.size = problem.is_some();
+        }
+        if self.unsaved.instances {
+            let failed = self.state.write(&self.folder).err();
+            self.unsaved.instances = failed.is_some();
+            problem = problem.or(failed);
+        }
+        problem
+            .map(|why| format!("{why}: changes go on, but a scaler that takes over now does not know them"))
+    }
+
+    /// Tells a problem of the state directory, once while it lasts.
+    fn tell_once(&mut self, problem: Option<String>) {
+        if let Some(text) = problem.as_ref().filter(|_| self.told != problem) {
+            self.events.push(Event(text.clone()));
+        }
+        self.told = problem;
     }
 
     fn forget(&mut self, id: u64) {
@@ -431,9 +471,15 @@ impl Target for LocalProcesses {
     fn work(&mut self, set: Option<u32>) -> Result<Snapshot, TargetError> {
         let now = Instant::now();
         let before = self.state.clone();
+        let mut problem = None;
         match set {
-            Some(size) => self.state.set_size(size, &self.folder).map_err(TargetError)?,
-            None => self.state.read_size(&self.folder).map_err(TargetError)?,
+            Some(size) => (self.state.size, self.unsaved.size) = (size, true),
+            // A size that could not be written is newer than the file.
+            None if self.unsaved.size => {}
+            None => {
+                let failed = self.state.read_size(&self.folder).err();
+                problem = failed.map(|why| format!("{why}: the size stays {}", self.state.size));
+            }
         }
         self.bury(now);
         self.welcome(now);
@@ -453,9 +499,9 @@ impl Target for LocalProcesses {
             self.send_off_stopping(now);
         }
         self.reconcile(now);
-        if self.state != before {
-            self.save()?;
-        }
+        self.unsaved.instances |= self.state != before;
+        let unsaved = self.save();
+        self.tell_once(problem.or(unsaved));
         Ok(self.snapshot())
     }
 

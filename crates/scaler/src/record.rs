@@ -45,6 +45,9 @@ pub struct Begin {
     pub step_ns: u64,
     /// Whether decisions are carried out.
     pub applies: bool,
+    /// The run of the ledger, such as `r12`; none: it was not kept there.
+    #[serde(default)]
+    pub run: Option<String>,
 }
 
 /// A decision.
@@ -94,18 +97,23 @@ pub struct Record {
 }
 
 impl Record {
-    /// A new record; the one before is kept with the ending `.1`.
+    /// A new record; the one before is kept as [`Record::before`] says.
     ///
     /// # Errors
     /// The file cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         if path.exists() {
-            let mut kept = path.as_os_str().to_owned();
-            kept.push(".1");
-            std::fs::rename(path, kept)?;
+            std::fs::rename(path, Record::before(path))?;
         }
         let out = Some(BufWriter::new(File::create(path)?));
         Ok(Record { path: path.to_owned(), out, bytes: 0, lost: 0, told: false })
+    }
+
+    /// The file of the record before: with the ending `.1`.
+    pub fn before(path: &Path) -> PathBuf {
+        let mut kept = path.as_os_str().to_owned();
+        kept.push(".1");
+        kept.into()
     }
 
     /// Its file.

@@ -208,6 +208,16 @@ impl Controller {
             Kind::Knative(knative) => knative.decide(now, fleet),
         }
     }
+
+    /// The desired number that it decided last was not set, but `to`: somebody else limited it, or nothing was changed at all
+    /// (`to` is `from`). Changes that it waits for would not come otherwise.
+    pub fn was_limited(&mut self, from: u32, to: u32) {
+        match &mut self.0 {
+            Kind::Aws(aws) => aws.was_limited(from, to),
+            // These compare with the number of instances as it is, each time.
+            Kind::None | Kind::Refused(_) | Kind::Hpa(_) | Kind::Keda(_) | Kind::Knative(_) => {}
+        }
+    }
 }
 
 /// The greatest common step of both.

@@ -85,6 +85,19 @@ impl Cooldowns {
         }
     }
 
+    /// The capacity that was decided now was not set, but this one: the capacity before it, or one in between.
+    pub(super) fn was_limited(&mut self, decided: Timestamp, from: u32, to: u32) {
+        for slot in &mut self.slots {
+            for activity in [&mut slot.out, &mut slot.into] {
+                match activity.as_mut().filter(|found| found.decided == decided) {
+                    Some(_) if from == to => *activity = None,
+                    Some(found) => found.to = to,
+                    None => {}
+                }
+            }
+        }
+    }
+
     /// A policy scaled.
     pub(super) fn scaled(&mut self, policy: PolicyId, direction: Direction, mut activity: Activity) {
         if self.from == CooldownFrom::Decision {

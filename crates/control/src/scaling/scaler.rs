@@ -230,6 +230,16 @@ impl Scaler {
         &self.decisions
     }
 
+    /// The desired count that the last step decided was not set, but `to`: somebody else limited it. With `to` as `from` nothing
+    /// was scaled, and no cooldown runs for it.
+    pub fn was_limited(&mut self, from: u32, to: u32) {
+        let Some(decided) = self.stepped else { return };
+        self.cooldowns.was_limited(decided, from, to);
+        if from == to {
+            self.simple = self.simple.filter(|settling| settling.last != decided);
+        }
+    }
+
     /// Scales out to what a forecast needs; returns the desired count after it.
     fn follow_forecast(&mut self, now: Timestamp, desired: u32) -> u32 {
         let Some((policy, needed)) = self.foreseen else { return desired };

@@ -97,6 +97,12 @@ impl Stage {
         self.facts.desired
     }
 
+    /// What the last minute decided was not set, but this.
+    fn limited(&mut self, from: u32, to: u32) {
+        self.scaler.was_limited(from, to);
+        (self.facts.desired, self.facts.running) = (to, to);
+    }
+
     /// The codes of the decisions that did not scale in the last minute.
     fn codes(&self) -> Vec<&str> {
         let reasons = self.said.iter().filter_map(|said| said.split_once("not scaled at "));

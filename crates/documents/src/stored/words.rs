@@ -18,7 +18,14 @@ impl Stored {
         let pairs = |heading: &str, of: Vec<(String, String)>| pairs(heading, of, terminal);
         let mut blocks: Vec<String> = search.iter().map(|search| search.text(terminal)).collect();
         blocks.push(pairs("run", self.identity()));
-        blocks.push(pairs("configuration", flat(config)));
+        // A scaler's case file, and its decisions, are texts of many lines.
+        let scaled = self.run.command == "scale";
+        let short = |text: &str| {
+            let mut all = flat(text);
+            all.retain(|(name, _)| !scaled || !matches!(name.as_str(), "text" | "decisions"));
+            all
+        };
+        blocks.push(pairs("configuration", short(config)));
         blocks.push(pairs("host", host.clone()));
         blocks.push(pairs("host at the end", host_after.clone()));
         if let Some(recorded) = recorded {
@@ -41,7 +48,10 @@ impl Stored {
             blocks.push(pairs("verdict", judged(recorded)));
         }
         if search.is_none() {
-            blocks.push(pairs("result", result.as_deref().map(flat).unwrap_or_default()));
+            blocks.push(pairs("result", result.as_deref().map(short).unwrap_or_default()));
+        }
+        if scaled {
+            blocks.push(crate::scale::decisions(config, result.as_deref().unwrap_or_default()));
         }
         if let Some(first) = self.parts.first() {
             let table = text(&super::table::parts(&self.parts), terminal);

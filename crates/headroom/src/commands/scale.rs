@@ -2,15 +2,21 @@
 
 use super::simulate::{self, refuse};
 use crate::exit::Exit;
+use crate::ledger_file::{self, LedgerArgs};
 use crate::live::Interrupts;
-use crate::next::Line;
+use crate::next::{Line, Typed};
 use crate::output;
+use crate::recorder::{About, Recorder};
 use config::case::{Case, Given, Stage};
 use documents::scale::{Account, Decision, Period};
+use ledger::RunId;
 use listener::Address;
 use scaler::settings;
 use scaler::{Ended, Goal, Listener, Options, Plan, Told};
 use scaler_api::Server;
+use serde_json::json;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +37,9 @@ use units::parse_duration;
 ///
 /// With `serve` in the section, others read the wanted size and act on it: KEDA, or Prometheus and a horizontal pod
 /// autoscaler; `headroom top --scaler` shows what it does and why nothing happens.
+///
+/// The ledger keeps each run with its decisions; the record in the state directory also has every sample. --replay decides
+/// again from the record of a run.
 ///
 /// A file `pause` or `kill` in the state directory stops all changes; `size` has the wanted size, and a size that
 /// somebody else writes there is left as it is for 15 minutes.
@@ -53,9 +62,12 @@ pub struct Args {
     #[arg(long = "for", value_name = "SPAN", value_parser = parse_duration, conflicts_with = "replay")]
     lasts: Option<Duration>,
 
-    /// Decide again from a recorded run, and compare; exit code 99 if a decision differs or a sample is missing
-    #[arg(long, value_name = "RECORD")]
-    replay: Option<PathBuf>,
+    /// Decide again from a run of the ledger or a record, and compare; exit code 99 if a decision differs or a sample is missing
+    #[arg(long, value_name = "RUN|RECORD")]
+    replay: Option<String>,
+
+    #[command(flatten)]
+    ledger: LedgerArgs,
 
     /// Print the Kubernetes rights that FILE needs, as manifests, and end
     #[arg(long, conflicts_with_all = ["replay", "apply"])]
@@ -74,7 +86,8 @@ Examples:
       headroom scale shop.yaml --apply
   Grant what a resource of Kubernetes needs:
       headroom scale shop.yaml --print-permissions | kubectl apply -f -
-  Decide again from the record of a run:
+  Decide again from a run of the ledger, or from its record:
+      headroom scale --replay r12
       headroom scale --replay run/record.jsonl";
 
 /// Why nothing is scaled.
@@ -90,6 +103,17 @@ enum Error {
     Signals(#[source] std::io::Error),
     #[error("cannot read {}", path.display())]
     Record { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Ledger(#[from] ledger_file::Error),
+    #[error("there is no run {0}: the ledger is empty; `headroom runs` lists them")]
+    NoRun(RunId),
+    #[error(
+        "run {id} is one of `headroom {command}`; give one of `headroom scale`: `headroom runs` lists them"
+    )]
+    OtherCommand { id: RunId, command: String },
+    #[error("the samples of run {id} are not there any more: neither {} nor the file with the ending .1 beside it is its record, and \
+             a state directory keeps the last two; `headroom show {id}` has its decisions", path.display())]
+    Gone { id: RunId, path: PathBuf },
     #[error("{} cannot be replayed", path.display())]
     Replay { path: PathBuf, source: scaler::ReplayError },
 }
@@ -115,7 +139,7 @@ fn complain(error: Error) -> Exit {
 
 fn scale(args: &Args) -> Result<Exit, Exit> {
     let file = args.file.as_deref().unwrap_or(Path::new(""));
-    let (plan, stage) = plan(file, args.stage.as_deref())?;
+    let (mut plan, stage) = plan(file, args.stage.as_deref())?;
     if args.print_permissions {
         let target = plan.live.kubernetes.as_ref();
         let target = target.ok_or_else(|| complain(Error::NoPermissions(file.to_owned())))?;
@@ -125,24 +149,64 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
     let remote = remote.map_err(|error| complain(error.into()))?;
     let interrupts = Interrupts::listen().map_err(|error| complain(Error::Signals(error)))?;
     let serve = plan.live.serve.clone().map(|serve| (serve, plan.live.state.clone()));
-    let mut story =
-        Story { json: args.json, applies: args.apply, interrupts, serve, server: None, failed: None };
     let options = Options { apply: args.apply, lasts: args.lasts };
+    let record = std::path::absolute(plan.record(options)).unwrap_or_else(|_| plan.record(options));
+    let mut recorder = Recorder::open(&args.ledger);
+    let begun = recorder.begin(About {
+        command: "scale",
+        target: &format!("{}, pool {} of {}", plan.service, plan.live.gateway.pool, plan.live.gateway.admin),
+        config: json!({
+            "case": plan.case,
+            "text": std::fs::read_to_string(file).unwrap_or_default(),
+            "stage": plan.stage,
+            "applies": args.apply,
+            "record": record.display().to_string(),
+        })
+        .to_string(),
+        parent: None,
+    });
+    plan.run = begun.name();
+    let mut story = Story {
+        json: args.json,
+        applies: args.apply,
+        interrupts,
+        serve,
+        server: None,
+        failed: None,
+        decisions: Vec::new(),
+        more: 0,
+    };
     let begins = if args.apply { "carries out" } else { "recommends, and changes nothing" };
     output::say(&format!(
         "scale {}: {begins}; {} to {} instances, pool `{}` of {}\n",
         plan.stage, plan.live.guard.min, plan.live.guard.max, plan.live.gateway.pool, plan.live.gateway.admin
     ));
-    let ended = scaler::run(&plan, options, remote, &mut story).map_err(|error| complain(error.into()))?;
+    let ended = scaler::run(&plan, options, remote, &mut story).map_err(|error| {
+        recorder.fail(begun, &error.to_string());
+        complain(error.into())
+    })?;
+    let Some(Ended { lasted, actual_s, wanted_s, changes, record, lost }) = ended else {
+        // Another scaler led all the time.
+        recorder.finish(begun, None, None);
+        return Ok(story.failed.unwrap_or(Exit::Done));
+    };
+    let result = json!({
+        "lasted_s": lasted.as_secs_f64(),
+        "changes": changes,
+        "instance_s": actual_s,
+        "wanted_instance_s": wanted_s,
+        "lines_lost": lost,
+        "decisions": story.decisions,
+        "decisions_left_out": story.more,
+    });
+    recorder.finish(begun, None, Some(result.to_string()));
     if let Some(exit) = story.failed {
         return Ok(exit);
     }
-    let Some(Ended { lasted, actual_s, wanted_s, changes, record, lost: _ }) = ended else {
-        return Ok(Exit::Done);
-    };
     let service = stage.system.services.get(plan.live.service);
     let per_hour = service.and_then(|service| service.prices.first()).map(|price| price.per_hour);
     let record = record.display().to_string();
+    let replayed = plan.run.clone().unwrap_or_else(|| record.clone());
     let account = Account {
         lasted,
         applied: args.apply,
@@ -154,7 +218,11 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
     };
     output::say(&account.text());
     output::say(
-        &Line::new("headroom scale").flag("replay", &record).remark("decides again from the record").next(),
+        &Line::new("headroom scale")
+            .flag("replay", &replayed)
+            .repeated(&Typed::now(), "scale", &["ledger"])
+            .remark("decides again from the record")
+            .next(),
     );
     Ok(Exit::Done)
 }
@@ -208,6 +276,7 @@ fn plan(file: &Path, stage: Option<&str>) -> Result<(Plan, Stage), Exit> {
         stage: stage.name.clone(),
         title: case.name.clone(),
         service: service.name.clone(),
+        run: None,
         live,
     };
     Ok((plan, stage))
@@ -218,7 +287,31 @@ fn in_force(case: &Case) -> usize {
     case.stages.iter().rposition(|stage| !stage.aside).unwrap_or(0)
 }
 
-fn replay(args: &Args, path: &Path) -> Result<Exit, Exit> {
+/// The record of a run of the ledger.
+fn record_of(args: &Args, id: RunId) -> Result<PathBuf, Error> {
+    let ledger = args.ledger.open_existing()?.ok_or(Error::NoRun(id))?;
+    let begun = ledger.run(id).map_err(ledger_file::Error::from)?.begun;
+    if begun.command != "scale" {
+        return Err(Error::OtherCommand { id, command: begun.command });
+    }
+    let config: serde_json::Value = serde_json::from_str(&begun.config).unwrap_or_default();
+    let path = PathBuf::from(config["record"].as_str().unwrap_or_default());
+    let is_its = |path: &PathBuf| {
+        let mut line = String::new();
+        let read = File::open(path).and_then(|file| BufReader::new(file).read_line(&mut line));
+        let begin = read.ok().and_then(|_| scaler::begin(&line).ok());
+        begin.is_some_and(|begin| begin.run == Some(id.to_string()))
+    };
+    let found = [path.clone(), scaler::Record::before(&path)].into_iter().find(is_its);
+    found.ok_or(Error::Gone { id, path })
+}
+
+fn replay(args: &Args, what: &str) -> Result<Exit, Exit> {
+    let path = match what.parse() {
+        Ok(id) if !Path::new(what).exists() => record_of(args, id).map_err(complain)?,
+        _ => what.into(),
+    };
+    let path = path.as_path();
     let text = std::fs::read_to_string(path)
         .map_err(|source| complain(Error::Record { path: path.to_owned(), source }))?;
     let failed = |source| complain(Error::Replay { path: path.to_owned(), source });
@@ -247,6 +340,10 @@ struct Story {
     server: Option<Server>,
     /// Nobody reads the output any more.
     failed: Option<Exit>,
+    /// The first [`KEPT`] decisions, for the ledger.
+    decisions: Vec<Decision>,
+    /// How many came after them.
+    more: u64,
 }
 
 impl Story {
@@ -264,6 +361,11 @@ impl Listener for Story {
         let decision = Decision { at: at.as_secs_f64(), policy, from, to, reason, applied };
         let text = if self.json { decision.json() } else { decision.text(self.applies) };
         self.print(&text);
+        if self.decisions.len() < KEPT {
+            self.decisions.push(decision);
+        } else {
+            self.more += 1;
+        }
     }
 
     fn note(&mut self, text: &str) {
@@ -300,3 +402,6 @@ impl Listener for Story {
         }
     }
 }
+
+/// Decisions of a run that the ledger keeps. All of them are in its record.
+const KEPT: usize = 10_000;

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ struct World {
     listen: SocketAddr,
     admin: SocketAddr,
     first: u16,
-    _gateway: Server,
+    gateway: Option<Server>,
 }
 
 /// Begins with one instance; the sample service waits 5 ms for each request.
@@ -35,10 +35,28 @@ impl World {
              routes: [{{ path_prefix: /, pool: web }}]\n"
         );
         std::fs::write(&file, text).unwrap();
-        let gateway = Server::start(headroom(&["gateway", file.to_str().unwrap()]), listen);
-        let world = World { folder, listen, admin, first, _gateway: gateway };
+        let mut world = World { folder, listen, admin, first, gateway: None };
+        world.start_gateway();
         world.write(command, "web", more);
         world
+    }
+
+    fn start_gateway(&mut self) {
+        let file = self.folder.path().join("gateway.yaml");
+        self.gateway = Some(Server::start(headroom(&["gateway", file.to_str().unwrap()]), self.listen));
+    }
+
+    /// The addresses of the pool.
+    fn members(&self) -> Vec<String> {
+        let mut stream = TcpStream::connect(self.admin).unwrap();
+        let host = self.admin;
+        write!(stream, "GET /pools/web HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let body = &response[response.find('{').unwrap()..=response.rfind('}').unwrap()];
+        let pool: Value = serde_json::from_str(body).unwrap();
+        let address = |one: &Value| one["address"].as_str().unwrap().to_owned();
+        pool["instances"].as_array().unwrap().iter().map(address).collect()
     }
 
     /// `more` follows in `live`.
@@ -60,6 +78,7 @@ services:
       min: 1
       max: 4
       platform: local
+      repeat: each-period
       alarms:
         busy: {{ metric: requests, statistic: sum, above: '60', period: 1s }}
         idle: {{ metric: requests, statistic: sum, below: '30', period: 1s, missing: breaching }}
@@ -192,7 +211,9 @@ impl Load {
                         Ok(line) => failures.push(line),
                         Err(error) => {
                             failures.push(error.to_string());
-                            stream = BufReader::new(TcpStream::connect(address).unwrap());
+                            if let Ok(again) = TcpStream::connect(address) {
+                                stream = BufReader::new(again);
+                            }
                         }
                     }
                     asked.fetch_add(1, Ordering::Relaxed);
@@ -266,6 +287,7 @@ fn scales_out_and_in_under_load_without_a_failed_request() {
     for decision in &decisions {
         assert!((1..=4).contains(&decision["to"].as_u64().unwrap()), "{decision}");
     }
+    assert_eq!(err.matches("next: headroom scale --replay r").count(), 1, "{err}");
     replays(&world);
 }
 
@@ -290,16 +312,16 @@ fn replays(world: &World) {
 }
 
 #[test]
-fn twenty_scale_ins_under_load_lose_nothing() {
+fn a_hundred_scale_ins_under_load_lose_nothing() {
     // The size is set by hand, so that the policy leaves it alone.
-    let world = World::new(SERVES, "  guard: { by_hand: 1h }\n");
+    let world = World::new(SERVES, "  guard: { by_hand: 1h, max: 11 }\n");
     let scaler = Scaler::start(world.scale(&["--apply"]));
     eventually("the first instance serves", || world.ready().len() == 1);
     std::fs::write(world.state("pause"), "").unwrap();
     let load = Load::start(world.listen, 8, Duration::from_millis(2));
     for round in 0..10 {
-        world.set(3);
-        eventually(&format!("three in round {round}"), || world.ready().len() == 3);
+        world.set(11);
+        eventually(&format!("eleven in round {round}"), || world.ready().len() == 11);
         world.set(1);
         eventually(&format!("one in round {round}"), || world.instances().len() == 1);
     }
@@ -307,6 +329,42 @@ fn twenty_scale_ins_under_load_lose_nothing() {
     assert!(asked > 500, "{asked}");
     assert!(failures.is_empty(), "{} of {asked} failed: {failures:?}", failures.len());
     scaler.end();
+}
+
+#[test]
+fn the_ledger_keeps_each_run_with_its_decisions() {
+    let world = World::new(SERVES, "");
+    let ledger = world.folder.path().join("ledger.sqlite").to_str().unwrap().to_owned();
+    let kept = |arguments: &[&str]| headroom(&[arguments, &["--ledger", &ledger]].concat()).output().unwrap();
+    let run = |file: &str| kept(&["scale", file, "--apply", "--for", "4s"]);
+    let file = world.file().to_str().unwrap().to_owned();
+    let load = Load::start(world.listen, 8, Duration::from_millis(50));
+    let first = run(&file);
+    load.end();
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let shown: Value = serde_json::from_slice(&kept(&["show", "r1", "--json"]).stdout).unwrap();
+    assert_eq!((&shown["command"], &shown["state"]), (&"scale".into(), &"done".into()), "{shown:#}");
+    let decisions = shown["result"]["decisions"].as_array().unwrap();
+    assert!(decisions.iter().any(|one| one["policy"] == "out" && one["applied"] == true), "{shown:#}");
+    assert!(shown["config"]["text"].as_str().unwrap().starts_with("case: scaled"), "{shown:#}");
+    let for_people = kept(&["show", "r1"]);
+    let for_people = text(&for_people.stdout);
+    assert!(for_people.contains("\ndecisions\n") && for_people.contains("  1 -> 4  out: "), "{for_people}");
+    assert!(!for_people.contains("case: scaled"), "{for_people}");
+    // The state directory keeps the samples of the last two.
+    run(&file);
+    for id in ["r1", "r2"] {
+        let replayed = kept(&["scale", "--replay", id]);
+        let (out, err) = (text(&replayed.stdout), text(&replayed.stderr));
+        assert_eq!(replayed.status.code(), Some(0), "{out}{err}");
+        assert!(out.contains("the same decisions at the same times"), "{out}");
+    }
+    run(&file);
+    for (id, words) in [("r1", "the samples of run r1 are not there any more"), ("r9", "no run r9")] {
+        let refused = kept(&["scale", "--replay", id]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains(words), "{}", text(&refused.stderr));
+    }
 }
 
 #[test]
@@ -355,6 +413,70 @@ fn an_instance_that_is_killed_or_never_ready_is_replaced() {
     assert_eq!(output.status.code(), Some(0), "{err}");
     assert!(err.contains("was not ready within 1s; it is replaced"), "{err}");
     assert!(never.ready().is_empty());
+}
+
+#[test]
+fn a_gateway_that_was_killed_gets_its_instances_again() {
+    let mut world = World::new(SERVES, "");
+    let scaler = Scaler::start(world.scale(&["--apply"]));
+    eventually("the first instance serves", || world.ready().len() == 1);
+    let load = Load::start(world.listen, 8, Duration::from_millis(50));
+    eventually("the policy has scaled out", || world.ready().len() == 4);
+    let before = world.ready();
+    world.gateway.as_mut().unwrap().kill();
+    // Nothing is known of the load now, which is not the same as no load: nothing is removed, and none is replaced.
+    let end = Instant::now() + Duration::from_secs(6);
+    while Instant::now() < end {
+        assert_eq!(world.ready(), before);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // It reads its file again, which has one of the four. The policy is to leave the size as it is meanwhile.
+    std::fs::write(world.state("pause"), "").unwrap();
+    world.start_gateway();
+    eventually("the pool has all of them", || world.members().len() == 4);
+    assert_eq!(world.ready(), before);
+    load.end();
+    let (_, err) = scaler.end();
+    assert!(err.contains("metrics: "), "{err}");
+}
+
+#[test]
+fn metrics_that_run_backwards_never_remove_an_instance() {
+    let world = World::new(SERVES, "  file: totals.json\n");
+    let (path, stop) = (world.folder.path().join("totals.json"), Arc::new(AtomicBool::new(false)));
+    // Requests that each writing adds. 200 a second: the policy wants all four.
+    let adds = Arc::new(AtomicI64::new(10));
+    let write = move |total: i64| {
+        let new = path.with_extension("new");
+        std::fs::write(&new, format!(r#"{{"arrived":{total},"answered":{total},"in_flight":0}}"#)).unwrap();
+        std::fs::rename(&new, &path).unwrap();
+    };
+    write(1_000_000);
+    let writer = std::thread::spawn({
+        let (stop, adds) = (Arc::clone(&stop), Arc::clone(&adds));
+        move || {
+            let mut total = 1_000_000;
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(50));
+                total += adds.load(Ordering::Relaxed);
+                write(total);
+            }
+        }
+    });
+    let scaler = Scaler::start(world.scale(&["--apply", "--json"]));
+    eventually("the policy has scaled out", || world.ready().len() == 4);
+    adds.store(-10, Ordering::Relaxed);
+    let end = Instant::now() + Duration::from_secs(6);
+    while Instant::now() < end {
+        assert_eq!(world.instances().len(), 4);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    adds.store(0, Ordering::Relaxed);
+    eventually("with metrics the policy scales in", || world.instances().len() == 1);
+    stop.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+    let (out, err) = scaler.end();
+    assert!(out.contains("metrics contradict each other; nothing is removed"), "{out}{err}");
 }
 
 #[test]

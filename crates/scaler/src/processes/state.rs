@@ -116,10 +116,9 @@ impl State {
         }
     }
 
-    pub(super) fn set_size(&mut self, size: u32, folder: &Path) -> Result<(), String> {
-        replace(folder, SIZE, &format!("{size}\n"))?;
-        self.size = size;
-        Ok(())
+    /// Replaces the file with the size.
+    pub(super) fn write_size(&self, folder: &Path) -> Result<(), String> {
+        replace(folder, SIZE, &format!("{}\n", self.size))
     }
 
     pub(super) fn get(&self, id: u64) -> Option<&Kept> {
@@ -156,7 +155,8 @@ mod tests {
         state.instances.push(Kept { id: 4, port: 9_100, process, phase: KeptPhase::Draining });
         state.next = 5;
         state.write(folder.path()).unwrap();
-        state.set_size(7, folder.path()).unwrap();
+        state.size = 7;
+        state.write_size(folder.path()).unwrap();
         assert_eq!(State::read(folder.path(), 3).unwrap(), state);
         assert!(state.instances[0].is_alive() && !state.instances[0].counts());
         // Somebody sets the size.

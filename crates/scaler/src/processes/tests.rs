@@ -148,3 +148,33 @@ fn an_instance_that_is_never_ready_is_replaced_after_a_pause() {
     assert_eq!(world.asked("add"), 0);
     assert_eq!(target.failures, 1);
 }
+
+#[test]
+fn a_state_that_cannot_be_written_stops_nothing_and_is_written_later() {
+    let world = World::new(LISTENS);
+    let mut target = world.target(1);
+    until(&mut target, "one ready", |snapshot| ready(snapshot) == 1);
+    // As on a full disk: new files cannot be written.
+    let blocked = ["size.new", "instances.json.new"].map(|name| world.folder.path().join(name));
+    blocked.iter().for_each(|path| std::fs::create_dir(path).unwrap());
+    target.work(Some(3)).unwrap();
+    let events = until(&mut target, "three ready", |snapshot| ready(snapshot) == 3 && snapshot.size == 3);
+    let told = |events: &[Event]| events.iter().filter(|event| event.0.contains("changes go on")).count();
+    assert!(told(&events) <= 1 && target.told.is_some(), "{events:?}");
+    let file = || State::read(world.folder.path(), 0).unwrap();
+    assert_eq!(file().instances.len(), 1);
+    blocked.iter().for_each(|path| std::fs::remove_dir(path).unwrap());
+    until(&mut target, "written", |_| file().instances.len() == 3 && file().size == 3);
+    assert_eq!(target.told, None);
+    // A size that is no number changes nothing, and those that end are replaced all the same.
+    std::fs::write(world.folder.path().join("size"), "many").unwrap();
+    let process = target.state.instances[0].process.clone().unwrap();
+    launch::signal(&process, Signalled::Kill);
+    let first = target.state.instances[0].id;
+    let replaced =
+        |snapshot: &Snapshot| ready(snapshot) == 3 && snapshot.instances.iter().all(|one| one.id != first);
+    let events = until(&mut target, "replaced", replaced);
+    let told = events.iter().filter(|event| event.0.contains("no number of instances")).count();
+    assert_eq!(told, 1, "{events:?}");
+    std::fs::write(world.folder.path().join("size"), "3").unwrap();
+}

@@ -27,6 +27,7 @@ fn record() -> Vec<String> {
         size: 1,
         step_ns,
         applies: true,
+        run: None,
     };
     let mut lines = vec![serde_json::to_string(&Line::Begin(begin)).unwrap()];
     let mut size = 1;

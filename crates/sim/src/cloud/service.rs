@@ -161,6 +161,7 @@ impl<'a> Governed<'a> {
         let running = || self.fleet.instances.iter().filter(|instance| instance.is_running());
         let published = Published::of(running().map(|instance| instance.row));
         let ended = window.balancer.count();
+        let goal = self.fleet.settings.scaling.goal;
         Row {
             at: now,
             span: self.row,
@@ -190,7 +191,8 @@ impl<'a> Governed<'a> {
             queued: (ended > 0).then(|| window.queued / ended as f64),
             in_system: window.in_system,
             cost,
-            within_goal: self.fleet.settings.scaling.goal.and_then(|goal| is_within(goal, window)),
+            within_goal: goal.and_then(|goal| is_within(goal, window)),
+            near_goal: goal.map(nearer).and_then(|goal| is_within(goal, window)) == Some(false),
         }
     }
 
@@ -263,6 +265,11 @@ impl Published {
     }
 }
 
+/// What a minute misses that is near the goal.
+fn nearer(goal: Goal) -> Goal {
+    Goal { below: goal.below.mul_f64(NEAR), ..goal }
+}
+
 fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
     let period = Period {
         arrived: minute.arrived,
@@ -275,6 +282,8 @@ fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
     is_held(goal.quantile, goal.below, &period)
 }
 
+/// The share of the goal's response time above which a minute is near it.
+const NEAR: f64 = 0.8;
 /// How often credits are accounted.
 const CREDITS_STEP: Duration = Duration::from_secs(10);
 /// How often CloudWatch publishes credit metrics.

@@ -84,6 +84,8 @@ pub struct Row {
     pub cost: f64,
     /// Whether the goal was met; none without a goal or without traffic.
     pub within_goal: Option<bool>,
+    /// Whether it would have missed a goal of four fifths of the response time.
+    pub near_goal: bool,
 }
 
 impl Row {
@@ -145,6 +147,7 @@ pub(crate) mod testing {
             in_system: 1.0,
             cost: 0.0,
             within_goal: Some(true),
+            near_goal: false,
         }
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Known {
     pub(super) exact: Metrics,
     /// Means of the same days, minute by minute.
     screened: Metrics,
+    /// Means of the other days on which the best has to hold, where there are some and they were simulated.
+    others: Option<Metrics>,
 }
 
 impl Judge {
@@ -31,6 +33,7 @@ impl Judge {
     pub(super) fn new(evaluator: &mut Evaluator<'_>, space: &Space, limits: Limits) -> Option<Self> {
         let mut judge = Judge { limits, known: Vec::new() };
         judge.measure(evaluator, &[space.today()], SEEDS);
+        judge.measure_others(evaluator, &space.today());
         (!judge.known.is_empty()).then_some(judge)
     }
 
@@ -54,9 +57,26 @@ impl Judge {
         if self.confirmed(candidate).is_none() {
             self.measure(evaluator, std::slice::from_ref(candidate), SEEDS);
         }
-        match self.confirmed(candidate) {
-            Some(_) => self.worth(evaluator, LEVELS - 1, candidate),
-            None => IMPOSSIBLE,
+        if self.confirmed(candidate).is_none() {
+            return IMPOSSIBLE;
+        }
+        // Three days without a minute outside the goal are soon found of many candidates. The best has to hold on all days.
+        if self.worth(evaluator, LEVELS - 1, candidate).excess == 0.0 {
+            self.measure_others(evaluator, candidate);
+        }
+        self.worth(evaluator, LEVELS - 1, candidate)
+    }
+
+    /// Simulates a candidate on the other days, request by request.
+    fn measure_others(&mut self, evaluator: &mut Evaluator<'_>, candidate: &Candidate) {
+        let days = evaluator.scenarios.others();
+        if days.is_empty() {
+            return;
+        }
+        let found = evaluator.by_request(std::slice::from_ref(candidate), &days);
+        let others = found.into_iter().next().flatten().map(|runs| Metrics::mean(&runs));
+        if let Some(known) = self.known.iter_mut().find(|known| known.candidate == *candidate) {
+            known.others = others;
         }
     }
 
@@ -69,12 +89,13 @@ impl Judge {
     /// Leaves out what is impossible, or was interrupted.
     fn measure(&mut self, evaluator: &mut Evaluator<'_>, candidates: &[Candidate], seeds: usize) {
         evaluator.screen(LEVELS - 1, candidates);
-        let all_runs = evaluator.by_request(candidates, seeds);
+        let days = evaluator.scenarios.usual[..seeds].to_vec();
+        let all_runs = evaluator.by_request(candidates, &days);
         for (candidate, runs) in candidates.iter().zip(all_runs) {
             let (Some(runs), Some(days)) = (runs, evaluator.figures(LEVELS - 1, candidate)) else { continue };
             let (exact, screened) = (Metrics::mean(&runs), Metrics::mean(&days[..seeds]));
             let place = self.known.iter().position(|known| known.candidate == *candidate);
-            let known = Known { candidate: candidate.clone(), runs, exact, screened };
+            let known = Known { candidate: candidate.clone(), runs, exact, screened, others: None };
             match place {
                 Some(place) => self.known[place] = known,
                 None => self.known.push(known),
@@ -108,8 +129,19 @@ impl Judge {
             return IMPOSSIBLE;
         };
         let usual = evaluator.scenarios.usual.len().min(found.len());
-        let mean = self.corrected(candidate, Metrics::mean(&found[..usual]));
+        let bounded = evaluator.figures(LEVELS - 1, today).map_or(now, |now| &now[..SEEDS.min(now.len())]);
+        let means = [&found[..usual], &now[..usual], bounded].map(Metrics::mean);
+        let mean = self.corrected(candidate, on_days_of_bounds(means));
         let mut excess = beyond(mean, self.bounds());
+        let others = self.confirmed(candidate).and_then(|known| known.others);
+        if let Some((found, now)) = others.zip(self.today().others) {
+            let outside = self.limits.outside.unwrap_or(now.outside);
+            excess += beyond(found, Metrics { outside, actions: f64::INFINITY, flaps: f64::INFINITY, ..now });
+            // A goal that is held without a reserve on these days is missed on others.
+            if self.limits.outside.is_none() {
+                excess += (found.near - now.near - NEAR_SLACK).max(0.0);
+            }
+        }
         // Disturbances are compared with today's under the same disturbance, both minute by minute.
         for (found, now) in found.iter().zip(now).skip(usual) {
             let loose = Metrics {
@@ -126,15 +158,18 @@ impl Judge {
         Worth { excess, cost: mean.cost.max(f64::MIN_POSITIVE), outside, p95: mean.p95 }
     }
 
-    /// The bounds of a usual day.
+    /// The bounds of a usual day. Actions and flaps of today are counts of a few days: they are no more than today where they
+    /// are within a standard error of today's mean, as independent counts have it.
     pub(super) fn bounds(&self) -> Metrics {
-        let today = self.today().exact;
+        let known = self.today();
+        let (today, days) = (known.exact, known.runs.len() as f64);
+        let counted = |count: f64| count + (count / days).sqrt();
         let Limits { outside, bad, actions, flaps, .. } = self.limits;
         Metrics {
             outside: outside.unwrap_or(today.outside),
             bad: bad.unwrap_or(today.bad),
-            actions: actions.unwrap_or(today.actions),
-            flaps: flaps.unwrap_or(today.flaps),
+            actions: actions.unwrap_or(counted(today.actions)),
+            flaps: flaps.unwrap_or(counted(today.flaps)),
             ..today
         }
     }
@@ -144,34 +179,61 @@ impl Judge {
         self.confirmed(candidate).map_or(1.0, |found| found.exact.cost / found.screened.cost)
     }
 
-    /// Figures of usual days as request by request would find them, from the nearest known candidate; exact for a
+    /// Figures of usual days as request by request would find them, from the nearest known candidates; exact for a
     /// confirmed one. What minutes see too much is corrected by the ratio; what they miss is added, and fades with the
-    /// distance in cost: queues that minutes do not see depend on how busy the fleet is.
+    /// distance in cost: queues that minutes do not see depend on how busy the fleet is. What is counted is as bad as any of
+    /// the nearest few says: a search takes what looks best, which is often what a correction is most wrong about.
     pub(super) fn corrected(&self, candidate: &Candidate, found: Metrics) -> Metrics {
-        let away = |known: &Known| (found.cost / known.screened.cost).ln().abs();
-        let distance =
-            |known: &Known| Space::distance(&known.candidate, candidate) as f64 + away(known) / COST_STEP;
         if let Some(confirmed) = self.confirmed(candidate) {
             return confirmed.exact;
         }
-        let nearest = self.known.iter().min_by(|one, other| distance(one).total_cmp(&distance(other)));
-        let Some(nearest) = nearest else { return found };
-        let share = (-away(nearest) / FADES).exp();
+        let away = |known: &Known| (found.cost / known.screened.cost).ln().abs();
+        let distance =
+            |known: &Known| Space::distance(&known.candidate, candidate) as f64 + away(known) / COST_STEP;
+        let mut near: Vec<(f64, &Known)> = self.known.iter().map(|known| (distance(known), known)).collect();
+        near.sort_by(|one, other| one.0.total_cmp(&other.0));
+        near.truncate(NEAREST);
+        let Some((least, nearest)) = near.first().copied() else { return found };
+        let within = if least <= BESIDE { least } else { least + AS_NEAR };
+        near.retain(|(distance, _)| *distance <= within);
         let (exact, screened) = (nearest.exact, nearest.screened);
         let scaled = |found: f64, exact: f64, screened: f64| found * exact / screened.max(1e-9);
-        let counted = |found: f64, exact: f64, screened: f64, least: f64| match share * (exact - screened) {
-            missed if missed >= least => found + missed,
-            _ if exact < screened => scaled(found, exact, screened),
-            _ => found,
+        let counted = |of: fn(&Metrics) -> f64, least: f64| {
+            let by = |known: &Known| {
+                let (found, exact, screened) = (of(&found), of(&known.exact), of(&known.screened));
+                match (-away(known) / FADES).exp() * (exact - screened) {
+                    missed if missed >= least => found + missed,
+                    _ if exact < screened => scaled(found, exact, screened),
+                    _ => found,
+                }
+            };
+            near.iter().map(|(_, known)| by(known)).fold(0.0, f64::max)
         };
         Metrics {
             cost: scaled(found.cost, exact.cost, screened.cost),
             p95: scaled(found.p95, exact.p95, screened.p95),
-            outside: counted(found.outside, exact.outside, screened.outside, 0.5),
-            bad: counted(found.bad, exact.bad, screened.bad, BAD_SLACK),
-            actions: counted(found.actions, exact.actions, screened.actions, 0.5),
-            flaps: counted(found.flaps, exact.flaps, screened.flaps, 0.5),
+            outside: counted(|metrics| metrics.outside, 0.5),
+            near: counted(|metrics| metrics.near, 0.5),
+            bad: counted(|metrics| metrics.bad, BAD_SLACK),
+            actions: counted(|metrics| metrics.actions, 0.5),
+            flaps: counted(|metrics| metrics.flaps, 0.5),
         }
+    }
+}
+
+/// Figures of the days that the bounds come from: of a candidate on other days, today's on the same, and today's on the days
+/// of the bounds. A day with a match has more minutes outside the goal whatever the policy.
+pub(super) fn on_days_of_bounds([found, now, bounded]: [Metrics; 3]) -> Metrics {
+    let moved = |found: f64, now: f64, bounded: f64| (found - now + bounded).max(0.0);
+    let scaled = |found: f64, now: f64, bounded: f64| if now > 0.0 { found * bounded / now } else { found };
+    Metrics {
+        cost: scaled(found.cost, now.cost, bounded.cost),
+        p95: scaled(found.p95, now.p95, bounded.p95),
+        outside: moved(found.outside, now.outside, bounded.outside),
+        near: moved(found.near, now.near, bounded.near),
+        bad: moved(found.bad, now.bad, bounded.bad),
+        actions: moved(found.actions, now.actions, bounded.actions),
+        flaps: moved(found.flaps, now.flaps, bounded.flaps),
     }
 }
 
@@ -195,6 +257,14 @@ const BAD_SLACK: f64 = 1e-5;
 const DISTURBED_BAD: f64 = 1e-3;
 /// So much of the logarithm of the cost is as far as another value.
 const COST_STEP: f64 = 0.1;
+/// So many more minutes of a day than today may be near the goal.
+const NEAR_SLACK: f64 = 0.1;
+/// A candidate that is no further away than a value and a small difference in cost is corrected by the nearest alone.
+const BESIDE: f64 = 1.5;
+/// At most so many known candidates correct what is counted,
+const NEAREST: usize = 3;
+/// of those that are further away than the nearest by no more values than this.
+const AS_NEAR: f64 = 2.0;
 /// Over so much of the logarithm of the cost, what minutes miss fades.
 const FADES: f64 = 0.2;
 /// A point of the frontier may have a share of bad responses that is greater than today's by this.

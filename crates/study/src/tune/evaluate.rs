@@ -140,14 +140,16 @@ impl<'a> Evaluator<'a> {
         sim::run_parallel(candidates, self.threads, |candidate| self.by_minute(candidate, &days))
     }
 
-    /// Figures of candidates on the first usual days, request by request.
-    pub(super) fn by_request(&mut self, candidates: &[Candidate], seeds: usize) -> Vec<Option<Vec<Metrics>>> {
-        (self.shell.tell)(Event::Confirming(candidates.len(), seeds));
+    /// Figures of candidates on these days, at least one, request by request.
+    pub(super) fn by_request(
+        &mut self,
+        candidates: &[Candidate],
+        days: &[Scenario],
+    ) -> Vec<Option<Vec<Metrics>>> {
+        (self.shell.tell)(Event::Confirming(candidates.len(), days.len()));
         self.prepare(candidates);
-        let jobs: Vec<(&Candidate, &Scenario)> = candidates
-            .iter()
-            .flat_map(|candidate| self.scenarios.usual.iter().take(seeds).map(move |day| (candidate, day)))
-            .collect();
+        let jobs: Vec<(&Candidate, &Scenario)> =
+            candidates.iter().flat_map(|candidate| days.iter().map(move |day| (candidate, day))).collect();
         let results = sim::run_parallel(&jobs, self.threads, |(candidate, day)| {
             let variant = self.systems.get(*candidate)?.as_ref()?;
             let system = day.of(&variant.system);
@@ -156,7 +158,7 @@ impl<'a> Evaluator<'a> {
             }
             Some(Metrics::of(&sim::run_on(&system, Requests::new(&system), &mut |_| {})))
         });
-        results.chunks(seeds).map(|runs| runs.iter().copied().collect()).collect()
+        results.chunks(days.len()).map(|runs| runs.iter().copied().collect()).collect()
     }
 
     /// The first usual day of a fixed fleet of this many instances of every service that scales, minute by minute.

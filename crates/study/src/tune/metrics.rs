@@ -12,6 +12,8 @@ pub(super) struct Metrics {
     pub(super) p95: f64,
     /// Minutes outside the goal.
     pub(super) outside: f64,
+    /// Minutes outside the goal or near it.
+    pub(super) near: f64,
     /// Share of requests without a good response, 0 to 1.
     pub(super) bad: f64,
     /// Scaling actions.
@@ -33,6 +35,7 @@ impl Metrics {
             cost: sum(|totals| totals.cost) / hours,
             p95: entry.and_then(|totals| totals.balancer_by_minute).map_or(0.0, |times| times.p95),
             outside: entry.map_or(0.0, |totals| totals.minutes_outside as f64),
+            near: entry.map_or(0.0, |totals| totals.minutes_near as f64),
             bad: bad as f64 / (arrived as f64).max(1.0),
             actions: sum(|totals| totals.actions as f64),
             flaps: sum(|totals| totals.flaps as f64),
@@ -55,6 +58,7 @@ impl Metrics {
             cost: of(self.cost, other.cost),
             p95: of(self.p95, other.p95),
             outside: of(self.outside, other.outside),
+            near: of(self.near, other.near),
             bad: of(self.bad, other.bad),
             actions: of(self.actions, other.actions),
             flaps: of(self.flaps, other.flaps),

@@ -41,10 +41,13 @@ pub(super) fn result(
             "interrupted: these are the best settings so far, without a frontier and a promise".to_owned(),
         );
     }
-    let promised = if interrupted { None } else { promised(evaluator, judge, &best) };
+    let savings = if interrupted { Vec::new() } else { savings(evaluator, judge, &best) };
+    // What is promised is the saving of one day that the search did not see. Whether there is any is asked of their mean.
+    let promised = saving(&savings, 1.0 + 1.0 / savings.len() as f64);
+    let saves = saving(&savings, 1.0 / savings.len() as f64).is_some_and(|mean| mean.low > 0.0);
     // Fewer minutes outside the goal are worth their cost where today is beyond the bounds.
     let misses = beyond(judge.today().exact, judge.bounds()) > 0.0;
-    let gains = best != today && (interrupted || misses || promised.is_some_and(|saving| saving.low > 0.0));
+    let gains = best != today && (interrupted || misses || saves);
     let best = if gains { best } else { today.clone() };
     let changes = changes(evaluator, judge, &best, interrupted);
     let frontier = frontier(evaluator, judge, &best, interrupted);
@@ -204,15 +207,13 @@ fn saving(savings: &[f64], spread: f64) -> Option<Saving> {
     Some(Saving { percent, low: percent - half, high: percent + half })
 }
 
-/// What the best saves on a day that the search did not see: the interval of one day, not of their mean.
-fn promised(evaluator: &mut Evaluator<'_>, judge: &Judge, best: &Candidate) -> Option<Saving> {
+/// What the best saves on days that the search did not see, in percent.
+fn savings(evaluator: &mut Evaluator<'_>, judge: &Judge, best: &Candidate) -> Vec<f64> {
     let today = judge.today().candidate.clone();
     let found = evaluator.unseen(&[today.clone(), best.clone()]);
-    let [Some(now), Some(then)] = &found[..] else { return None };
+    let [Some(now), Some(then)] = &found[..] else { return Vec::new() };
     let ratio = judge.cost_ratio(best) / judge.cost_ratio(&today);
-    let of = |(now, then): (&Metrics, &Metrics)| 100.0 * (1.0 - ratio * then.cost / now.cost);
-    let savings: Vec<f64> = now.iter().zip(then).map(of).collect();
-    saving(&savings, 1.0 + 1.0 / savings.len() as f64)
+    now.iter().zip(then).map(|(now, then)| 100.0 * (1.0 - ratio * then.cost / now.cost)).collect()
 }
 
 /// The changes, each with what it saves after those before it: the one that saves most first.

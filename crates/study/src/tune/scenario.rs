@@ -60,11 +60,35 @@ pub(super) struct Scenarios {
     pub(super) stress: Vec<Scenario>,
     /// Days that the search does not see.
     pub(super) unseen: Vec<Scenario>,
+    /// Whether those are days of the traffic, not the same day with other noise.
+    are_days: bool,
     /// How days are made.
     pub(super) note: String,
 }
 
+impl Scenarios {
+    /// Days on which the best has to hold, beside the first [`SEEDS`], request by request: all that the traffic has, as long as
+    /// that does not take too long.
+    pub(super) fn others(&self) -> Vec<Scenario> {
+        let unseen = self.unseen.iter().filter(|_| self.are_days);
+        let mut left = OTHER_REQUESTS;
+        let fits = |day: &&Scenario| {
+            left -= day.requests();
+            left >= 0.0
+        };
+        self.usual[SEEDS.min(self.usual.len())..].iter().chain(unseen).take_while(fits).cloned().collect()
+    }
+}
+
 impl Scenario {
+    /// About so many requests; none are known of a closed loop.
+    fn requests(&self) -> f64 {
+        match &self.traffic {
+            Traffic::Open { rates, bin, .. } => rates.iter().sum::<f64>() * bin.as_secs_f64(),
+            Traffic::Closed { .. } => 0.0,
+        }
+    }
+
     /// The minutes that are measured.
     pub(super) fn minutes(&self) -> f64 {
         self.measured.as_secs_f64() / 60.0
@@ -170,8 +194,8 @@ pub(super) fn scenarios(stage: &Stage, growth: f64) -> Scenarios {
         (days, _) => format!("{seen} of {days} days were used for the search; the saving is promised from the others"),
     };
     let unseen: Vec<Scenario> = unseen.collect();
-    let unseen = if unseen.is_empty() { usual.clone() } else { unseen };
-    Scenarios { usual, stress, unseen, note }
+    let (unseen, are_days) = if unseen.is_empty() { (usual.clone(), false) } else { (unseen, blocks > 1) };
+    Scenarios { usual, stress, unseen, are_days, note }
 }
 
 fn has_schedule(policy: &sim::settings::Policy) -> bool {
@@ -257,6 +281,8 @@ const DAYS_MIN: usize = 3;
 const SEEN_MAX: usize = 6;
 /// Days from which the saving is promised.
 const UNSEEN: usize = 12;
+/// Requests of the other days on which the best has to hold, at most.
+const OTHER_REQUESTS: f64 = 5e7;
 /// How much longer starts take.
 const SLOWER: u32 = 2;
 const CROWDED: f64 = 2.0;

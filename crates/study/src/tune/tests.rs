@@ -150,3 +150,15 @@ fn days_of_a_week_are_cut_from_its_traffic() {
     all.dedup();
     assert_eq!(all.len(), 7, "{all:?}");
 }
+
+#[test]
+fn a_candidate_is_compared_with_today_on_the_same_days() {
+    use metrics::Metrics;
+    let today = Metrics { cost: 2.0, p95: 0.4, outside: 10.0, flaps: 4.0, ..Metrics::default() };
+    let of_bounds = Metrics { cost: 1.0, p95: 0.3, outside: 1.0, flaps: 5.0, ..today };
+    // Today is on other days what it is on those of the bounds, whatever the days are like.
+    assert_eq!(correct::on_days_of_bounds([today, today, of_bounds]), of_bounds);
+    let cheaper = Metrics { cost: 1.0, outside: 12.0, flaps: 0.0, ..today };
+    let found = correct::on_days_of_bounds([cheaper, today, of_bounds]);
+    assert_eq!((found.cost, found.p95, found.outside, found.flaps), (0.5, 0.3, 3.0, 1.0));
+}

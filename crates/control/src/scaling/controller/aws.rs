@@ -152,6 +152,10 @@ impl Aws {
         }
     }
 
+    pub(super) fn was_limited(&mut self, from: u32, to: u32) {
+        self.scaler.was_limited(from, to);
+    }
+
     pub(super) fn decide(&mut self, now: Timestamp, fleet: &Fleet<'_>) -> Verdict {
         // Instances that are launched and do not run yet also count as warming up.
         let is_warming =

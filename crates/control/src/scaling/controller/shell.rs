@@ -65,6 +65,11 @@ impl<W: Part> Shell<W> {
         &self.controller
     }
 
+    /// See [`Controller::was_limited`].
+    pub fn was_limited(&mut self, from: u32, to: u32) {
+        self.controller.was_limited(from, to);
+    }
+
     /// The longest interval at which windows may be read.
     pub fn step(&self) -> Duration {
         common_step(self.rhythm.reads, self.rhythm.decides)

@@ -54,6 +54,21 @@ fn a_cooldown_waits_for_what_was_asked_to_run_but_not_for_ever() {
 }
 
 #[test]
+fn what_somebody_else_limits_has_no_cooldown_that_never_begins() {
+    let mut stage = stage(&[step(&[0], 3), step(&[1], -3)], 10);
+    assert_eq!(stage.minute(10.0, None), 7);
+    // It stays at 10, so that the change is not in progress.
+    stage.limited(10, 10);
+    assert_eq!(stage.minute(10.0, None), 7, "again");
+    // One of three is removed: the cooldown runs from there.
+    stage.limited(10, 9);
+    assert_eq!(stage.minute(10.0, None), 9);
+    assert_eq!(stage.codes(), ["Cooldown"]);
+    let counts: Vec<u32> = (0..6).map(|_| stage.minute(10.0, None)).collect();
+    assert_eq!(counts, [9, 9, 9, 9, 6, 6]);
+}
+
+#[test]
 fn a_larger_step_adds_the_difference_during_a_cooldown() {
     let change = Adjustment::ChangeInCapacity;
     let by = steps(0, &[(Some(0.0), Some(20.0), 2), (Some(20.0), None, 3)], change);

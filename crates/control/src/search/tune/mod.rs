@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! today → start (space-filling, a cheap evaluation) → halving (fewer candidates, closer evaluations)
+//!       → all single changes of today's settings
 //!       → local search for each point of the frontier (single moves, pairs, and what helped together)
 //!       → local search for the best → confirm it → again, until the best one is confirmed
 //!       → evaluate the points of the frontier closely → again, if that changed the order
@@ -14,6 +15,10 @@
 //! most of them, and are wrong about small differences. So a candidate wins only after a confirmation, and what
 //! confirmations show corrects the cheap evaluations of the candidates nearby: the caller does that, the search asks
 //! again and orders anew. The state machine knows no time and no simulator: it asks, and is told.
+//!
+//! What looks best is often what cheap evaluations are most wrong about, and the next best is wrong in the same way. So after
+//! a confirmation that shows one to be beyond the bounds, one is confirmed whose cost is halfway back to the best confirmed
+//! one: of those about there, the one with the lowest response time, which has the most in reserve.
 //!
 //! Points of the frontier are the cheapest candidates within each aim ([`Aim`]). They come before the best, because the way
 //! to the best often leads beyond the bounds. But they are evaluated closely after it, so that a search that is interrupted
@@ -91,6 +96,10 @@ pub struct Search {
     pool: BTreeMap<Candidate, Worth>,
     confirmed: BTreeMap<Candidate, Worth>,
     sketched: BTreeSet<Candidate>,
+    /// How often something was confirmed that does not seem to hold.
+    tries: usize,
+    /// The cost of the last one that was confirmed, seemed to hold and does not; none once the search is back from it.
+    failed: Option<f64>,
     /// How often the frontier was sought.
     passes: usize,
     evaluated: usize,
@@ -102,6 +111,7 @@ pub struct Search {
 enum Phase {
     Today,
     Halving { level: usize },
+    Singles,
     Local { search: Local, centre: Candidate, before: Vec<Candidate> },
     Confirming,
     Sketching,
@@ -134,6 +144,8 @@ impl Search {
             pool: BTreeMap::new(),
             confirmed: BTreeMap::new(),
             sketched: BTreeSet::new(),
+            tries: 0,
+            failed: None,
             passes: 0,
             evaluated: 0,
             until: 0,
@@ -147,7 +159,7 @@ impl Search {
         match &self.phase {
             Phase::Today | Phase::Confirming | Phase::Pruned { .. } => confirm(),
             Phase::Halving { level } => Ask::Screen { level: *level, candidates: self.asked.clone() },
-            Phase::Local { .. } | Phase::Again | Phase::Pruning { .. } => {
+            Phase::Singles | Phase::Local { .. } | Phase::Again | Phase::Pruning { .. } => {
                 Ask::Screen { level: last, candidates: self.asked.clone() }
             }
             Phase::Sketching => Ask::Sketch(self.asked.clone()),
@@ -171,11 +183,21 @@ impl Search {
                 self.evaluated += told.len();
                 if level >= last {
                     self.pool.extend(told);
-                    self.begin_aim(0);
+                    self.asked = self.space.neighbours(&self.space.today());
+                    self.asked.retain(|candidate| !self.pool.contains_key(candidate));
+                    match self.asked.is_empty() {
+                        true => self.begin_aim(0),
+                        false => self.phase = Phase::Singles,
+                    }
                 } else {
                     self.asked = self.best_of(told, level);
                     self.phase = Phase::Halving { level: level + 1 };
                 }
+            }
+            Phase::Singles => {
+                self.evaluated += told.len();
+                self.pool.extend(told);
+                self.begin_aim(0);
             }
             Phase::Local { search, centre, before } => {
                 self.evaluated += told.len();
@@ -183,6 +205,10 @@ impl Search {
                 self.go_on(search, &centre, &before, told);
             }
             Phase::Confirming => {
+                let failed = told.iter().find(|(candidate, worth)| {
+                    worth.excess > 0.0 && self.pool.get(candidate).is_some_and(|seemed| seemed.excess == 0.0)
+                });
+                self.failed = failed.map(|(_, worth)| worth.cost).or(self.failed);
                 self.confirmed.extend(told);
                 self.order_again();
             }
@@ -326,12 +352,24 @@ impl Search {
     /// Confirms the best one. If it is confirmed, looks for the frontier, and prunes the best at last. `again`: after an
     /// answer that may have changed the order.
     fn confirm_or_go_on(&mut self, again: bool) {
-        let best = self.best_by(Order::Strict);
         // Today's was confirmed at the beginning. What the frontier shows may be confirmed too.
         let rounds = self.confirmed.len() - 1;
         // Where screening misses why all of them fail, it takes more of them to get back to what holds.
         let more = if self.best() == self.space.today() { 2 * self.settings.confirmations } else { 0 };
-        if !self.confirmed.contains_key(&best) && rounds < self.settings.confirmations + self.passes + more {
+        let may_confirm = rounds < self.settings.confirmations + self.passes + more;
+        let halfway = self.failed.and_then(|failed| self.halfway(failed));
+        if let Some(halfway) = halfway.filter(|_| may_confirm) {
+            self.asked = vec![halfway];
+            self.phase = Phase::Confirming;
+            return;
+        }
+        self.failed = None;
+        let mut best = self.best_by(Order::Strict);
+        if self.confirmed.contains_key(&best) && self.tries < TRIES {
+            self.tries += 1;
+            best = self.nearly().unwrap_or(best);
+        }
+        if !self.confirmed.contains_key(&best) && may_confirm {
             if again {
                 return self.begin_local(Local::Best, AGAIN_BUDGET.min(self.settings.budget));
             }
@@ -350,6 +388,37 @@ impl Search {
             true => Phase::Done(best),
             false => Phase::Pruning { from: best.clone(), to: best },
         };
+    }
+
+    /// Of candidates that seem to hold, one that costs about halfway between what failed and the best.
+    fn halfway(&self, failed: f64) -> Option<Candidate> {
+        let best = self.confirmed.get(&self.best())?;
+        if best.excess > 0.0 {
+            return None;
+        }
+        let middle = libm::sqrt(failed * best.cost);
+        let above = |worth: &Worth| worth.cost >= middle && worth.cost < best.cost * (1.0 - LEAST_SAVING);
+        let fit = || {
+            self.pool.iter().filter(|(candidate, worth)| {
+                worth.excess == 0.0 && above(worth) && !self.confirmed.contains_key(*candidate)
+            })
+        };
+        let least = fit().map(|(_, worth)| worth.cost).fold(f64::INFINITY, f64::min);
+        let about = fit().filter(|(_, worth)| worth.cost <= least * (1.0 + LEAST_SAVING));
+        about.min_by(|one, other| one.1.p95.total_cmp(&other.1.p95)).map(|(candidate, _)| candidate.clone())
+    }
+
+    /// The candidate cheaper than the best that is least beyond the bounds. Where nothing cheaper seems to hold, cheap
+    /// evaluations may be wrong about it: a confirmation of what almost holds tells.
+    fn nearly(&self) -> Option<Candidate> {
+        let best = self.confirmed.get(&self.best())?.cost;
+        let is_cheaper = |worth: &Worth| worth.excess.is_finite() && worth.cost < best * (1.0 - LEAST_SAVING);
+        let others = self
+            .pool
+            .iter()
+            .filter(|(candidate, worth)| is_cheaper(worth) && !self.confirmed.contains_key(*candidate));
+        let least = others.min_by(|one, other| Order::Strict.compare(one.1, other.1));
+        least.map(|(candidate, _)| candidate.clone())
     }
 
     fn best_by(&self, order: Order) -> Candidate {
@@ -373,6 +442,10 @@ impl Search {
     }
 }
 
+/// Twice the confirmations of what does not seem to hold: a local search comes before each.
+const TRIES: usize = 8;
+/// What saves less than this share is not confirmed unless it seems to hold.
+const LEAST_SAVING: f64 = 0.03;
 /// Each level keeps one of so many candidates.
 const KEEP: usize = 4;
 /// But not fewer than this.

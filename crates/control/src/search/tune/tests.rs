@@ -174,7 +174,10 @@ fn the_frontier_has_the_cheapest_of_each_aim() {
                     assert_eq!(best, space.today());
                     break;
                 }
-                Ask::Confirm(candidate) => search.tell(&[worth(&candidate)]),
+                Ask::Confirm(candidate) => {
+                    found.push(worth(&candidate));
+                    search.tell(&[worth(&candidate)]);
+                }
                 Ask::Sketch(candidates) => {
                     found.extend(candidates.iter().map(worth));
                     search.tell(&candidates.iter().map(worth).collect::<Vec<_>>());
@@ -224,4 +227,37 @@ fn a_point_that_is_worse_than_it_seemed_is_sought_again() {
         }
     }
     assert_eq!(sketched, [[40], [20]]);
+}
+
+#[test]
+fn where_screening_sees_no_way_the_least_bad_is_confirmed() {
+    // Screening says of all values but today's that they are beyond the bounds, the further the more; up to 6 they hold.
+    let space = Space::new(vec![ordered(11, 0)]);
+    let cost = |candidate: &Candidate| 100.0 - 5.0 * candidate[0] as f64;
+    let real = |candidate: &Candidate| simple(if candidate[0] > 6 { 1.0 } else { 0.0 }, cost(candidate));
+    let screen =
+        |candidate: &Candidate, _: usize, confirmed: &[Candidate]| match confirmed.contains(candidate) {
+            true => real(candidate),
+            false => simple(0.1 * candidate[0] as f64, cost(candidate)),
+        };
+    let (best, _, confirmed) = run(&space, 1, screen, real);
+    assert!(best[0] >= 1 && best[0] <= 6, "{best:?} after {confirmed:?}");
+}
+
+#[test]
+fn after_a_failure_the_search_goes_halfway_back() {
+    // Screening sees nothing wrong anywhere, whatever was confirmed; up to 13 they hold.
+    let space = Space::new(vec![ordered(31, 0)]);
+    let seen = |candidate: &Candidate| simple(0.0, 100.0 - 2.0 * candidate[0] as f64);
+    let real = |candidate: &Candidate| Worth {
+        excess: if candidate[0] > 13 { 0.1 } else { 0.0 },
+        ..seen(candidate)
+    };
+    let screen =
+        |candidate: &Candidate, _: usize, confirmed: &[Candidate]| match confirmed.contains(candidate) {
+            true => real(candidate),
+            false => seen(candidate),
+        };
+    let (best, _, confirmed) = run(&space, 1, screen, real);
+    assert!(best[0] >= 10 && best[0] <= 13, "{best:?} after {confirmed:?}");
 }

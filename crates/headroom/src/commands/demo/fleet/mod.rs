@@ -291,4 +291,6 @@ const NEXT: &str = "\
 The same for a fleet of your own
   headroom simulate fleet.yaml
   headroom tune fleet.yaml -o tuned.yaml
+On a running service, once the file has a `live` section (docs/scale.md)
+  headroom scale tuned.yaml
 ";
