@@ -9,7 +9,7 @@ use std::fs;
 type Uses = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// What the crates themselves use.
-const TABLE: [Uses; 27] = [
+const TABLE: [Uses; 28] = [
     ("units", &[]),
     ("stats", &[]),
     ("control", &[("stats", "random streams, intervals, drift"), ("units", QUANTITIES)]),
@@ -94,6 +94,7 @@ const TABLE: [Uses; 27] = [
         "scaler-api",
         &[("listener", "where it listens, and who has access"), ("status", "the document that it serves")],
     ),
+    ("scaler-kube", &[("scaler", "targets, and their settings")]),
     (
         "ledger",
         &[
@@ -157,6 +158,7 @@ const TABLE: [Uses; 27] = [
             ("sample", WIRES),
             ("scaler", WIRES),
             ("scaler-api", WIRES),
+            ("scaler-kube", WIRES),
             ("sim", WIRES),
             ("stats", WIRES),
             ("study", WIRES),

@@ -123,6 +123,10 @@ impl Brain {
     pub fn take(&mut self, sample: &Sample) -> Decided {
         let now = Timestamp::from_nanos(sample.at_ns);
         self.metered.take(sample);
+        if sample.withdrawn {
+            // Nobody else has changed it.
+            self.guard.applied(now, sample.size, sample.size);
+        }
         let mut window = Window::from(&sample.requests);
         let share = self.step.as_secs_f64() / self.period.as_secs_f64();
         self.of_period.add(&window, share);

@@ -16,7 +16,7 @@ use crate::sample::{Counts, InstanceSample, Quality, Sample};
 use crate::settings::{Address, Live};
 use crate::source::{Differences, FileSource, GatewaySource, PoolInstance, Source, SourceError, Totals};
 use crate::switches;
-use crate::target::{Instance, Phase, Snapshot, Target as _, TargetError, Worker};
+use crate::target::{Instance, Phase, RemoteTarget, Snapshot, Target as _, TargetError, Worker};
 use control::scaling::controller::Policy;
 use status::scaler::Scaler;
 use std::collections::BTreeMap;
@@ -169,8 +169,18 @@ pub enum ScaleError {
         help: String,
     },
     /// Nothing can be changed.
-    #[error("--apply needs a target; add `live.processes` with the command of an instance")]
+    #[error(
+        "--apply needs a target; add `live.processes` with the command of an instance, or `live.kubernetes` with a resource"
+    )]
     NoTarget,
+    /// There is no client of Kubernetes.
+    #[error(
+        "`live.kubernetes` needs a build with the feature `kube`; build with `cargo build --release --features kube`"
+    )]
+    NoKubernetes,
+    /// Another scaler has taken the lead.
+    #[error("another scaler has the lead now; start this one again as its standby")]
+    LostLead,
     /// The gateway does not respond, or has no such pool.
     #[error("`live.gateway`")]
     Gateway(#[from] AdminError),
@@ -201,13 +211,24 @@ pub enum ScaleError {
     },
 }
 
-/// Runs until it is interrupted or its time is over.
+/// Runs until it is interrupted or its time is over. `remote` is the target that `live.kubernetes` names.
 ///
 /// # Errors
 /// Something is wrong with the plan, the gateway or the target; nothing was changed then.
-pub fn run(plan: &Plan, options: Options, listener: &mut dyn Listener) -> Result<Option<Ended>, ScaleError> {
+pub fn run(
+    plan: &Plan,
+    options: Options,
+    mut remote: Option<Box<dyn RemoteTarget>>,
+    listener: &mut dyn Listener,
+) -> Result<Option<Ended>, ScaleError> {
     check(plan, options)?;
     let live = &plan.live;
+    match &mut remote {
+        Some(remote) => remote.check(options.apply)?,
+        None if live.kubernetes.is_some() => return Err(ScaleError::NoKubernetes),
+        None => {}
+    }
+    let is_remote = remote.is_some();
     let mut gateway = GatewaySource::new(&live.gateway)?;
     let mut pool = gateway.read().map_err(|error| match error {
         SourceError::Gateway(error) => ScaleError::Gateway(error),
@@ -229,8 +250,16 @@ pub fn run(plan: &Plan, options: Options, listener: &mut dyn Listener) -> Result
     };
     let thread = |source| ScaleError::System { what: "cannot start a thread".to_owned(), source };
     let mut lead = None;
-    let target = match (&live.processes, options.apply) {
-        (Some(settings), true) => {
+    let target = match (&live.processes, options.apply, remote) {
+        (_, apply, Some(mut remote)) => {
+            if apply && !wait_for_lead(remote.as_mut(), listener)? {
+                return Ok(None);
+            }
+            begin(live, listener)?;
+            let first = remote.work(None)?;
+            Some(Worker::start(remote, first).map_err(thread)?)
+        }
+        (Some(settings), true, None) => {
             let Some(held) = take_lead(&live.state, listener)? else { return Ok(None) };
             lead = Some(held);
             begin(live, listener)?;
@@ -275,6 +304,7 @@ pub fn run(plan: &Plan, options: Options, listener: &mut dyn Listener) -> Result
         step: brain.step(),
         brain,
         target,
+        is_remote,
         meters,
         poller,
         record,
@@ -292,15 +322,48 @@ pub fn run(plan: &Plan, options: Options, listener: &mut dyn Listener) -> Result
                 stage: plan.stage.clone(),
                 service: plan.service.clone(),
                 applies: options.apply,
-                leader: lead.is_some(),
+                leader: lead.is_some() || is_remote && options.apply,
                 ..Scaler::default()
             })
         }),
         account: Account::default(),
     };
-    let ended = run.until_the_end(listener);
+    let (ended, lost_lead) = run.until_the_end(listener);
     drop(lead);
-    Ok(Some(ended))
+    if lost_lead { Err(ScaleError::LostLead) } else { Ok(Some(ended)) }
+}
+
+/// Waits for the lead of a remote target; false if the run was interrupted meanwhile.
+fn wait_for_lead(remote: &mut dyn RemoteTarget, listener: &mut dyn Listener) -> Result<bool, ScaleError> {
+    let mut told = None;
+    loop {
+        let why = match remote.lead() {
+            Ok(None) => return Ok(true),
+            Ok(Some(who)) => {
+                format!("standby: {who} leads; this one takes over when that one ends")
+            }
+            Err(error) => format!("standby: {error}"),
+        };
+        if told.as_ref() != Some(&why) {
+            listener.note(&why);
+            told = Some(why);
+        }
+        if !pause(listener) {
+            return Ok(false);
+        }
+    }
+}
+
+/// Waits before the next attempt to lead; false if the run was interrupted meanwhile.
+fn pause(listener: &mut dyn Listener) -> bool {
+    let until = Instant::now() + STANDBY;
+    while Instant::now() < until {
+        if listener.ends() {
+            return false;
+        }
+        std::thread::sleep(SLICE);
+    }
+    true
 }
 
 fn begin(live: &Live, listener: &mut dyn Listener) -> Result<(), ScaleError> {
@@ -322,12 +385,8 @@ fn take_lead(folder: &std::path::Path, listener: &mut dyn Listener) -> Result<Op
             }
             Err(error) => return Err(error.into()),
         }
-        let until = Instant::now() + STANDBY;
-        while Instant::now() < until {
-            if listener.ends() {
-                return Ok(None);
-            }
-            std::thread::sleep(SLICE);
+        if !pause(listener) {
+            return Ok(None);
         }
     }
 }
@@ -342,7 +401,7 @@ fn check(plan: &Plan, options: Options) -> Result<(), ScaleError> {
     if !brain.refused().is_empty() {
         return Err(ScaleError::Policy(brain.refused().to_vec()));
     }
-    if options.apply && live.processes.is_none() {
+    if options.apply && live.processes.is_none() && live.kubernetes.is_none() {
         return Err(ScaleError::NoTarget);
     }
     for metric in policy.measures() {
@@ -378,6 +437,8 @@ struct Run<'a> {
     step: Duration,
     brain: Brain,
     target: Option<Worker>,
+    /// It is not of this machine: its size may be unknown for a time.
+    is_remote: bool,
     meters: Meters,
     poller: Poller,
     record: Record,
@@ -405,15 +466,18 @@ struct Account {
 }
 
 impl Run<'_> {
-    fn until_the_end(mut self, listener: &mut dyn Listener) -> Ended {
+    /// The account, and whether the lead was lost.
+    fn until_the_end(mut self, listener: &mut dyn Listener) -> (Ended, bool) {
         let mut number = 0;
         let mut over = Duration::ZERO;
-        while !listener.ends() && self.options.lasts.is_none_or(|lasts| over < lasts) {
+        let mut lost_lead = false;
+        while !listener.ends() && !lost_lead && self.options.lasts.is_none_or(|lasts| over < lasts) {
             let due = self.step * (number + 1);
             let now = self.begun.elapsed();
             if now < due {
                 std::thread::sleep(SLICE.min(due - now));
                 self.events(listener);
+                lost_lead = self.target.as_ref().is_some_and(Worker::lost_lead);
                 continue;
             }
             // Steps that were missed, up to the last one.
@@ -429,7 +493,7 @@ impl Run<'_> {
         self.events(listener);
         let Account { actual_s, wanted_s, changes, .. } = self.account;
         let (record, lost) = (self.record.path().to_owned(), self.record.lost());
-        Ended { lasted: over, actual_s, wanted_s, changes, record, lost }
+        (Ended { lasted: over, actual_s, wanted_s, changes, record, lost }, lost_lead)
     }
 
     /// Tells and records what happened at the target.
@@ -469,6 +533,7 @@ impl Run<'_> {
             quality: Quality::Missing,
             paused,
             killed,
+            withdrawn: snapshot.withdrawn,
             requests: Counts::default(),
             instances: self.instances(&snapshot, &BTreeMap::new()),
         }
@@ -496,6 +561,10 @@ impl Run<'_> {
                 }
             }
         };
+        // Nothing is removed from a fleet whose size is not known.
+        let unknown = self.is_remote
+            && self.target.as_ref().is_some_and(|target| target.age() > self.plan.live.stale_after);
+        let quality = if unknown && quality == Quality::Fresh { Quality::Stale } else { quality };
         self.demand += requests.arrived;
         let snapshot = self.snapshot(taken.latest.as_ref().map(|(_, totals)| totals));
         let metered =
@@ -509,6 +578,7 @@ impl Run<'_> {
             quality,
             paused,
             killed,
+            withdrawn: snapshot.withdrawn,
             requests,
             instances: self.instances(&snapshot, &used),
         }
@@ -570,12 +640,14 @@ impl Run<'_> {
 
     /// The size that the service is to have. A target of ours is told at once.
     fn wanted(&self, decided: &Decided) -> u32 {
-        if self.target.is_some() { decided.ruling.to } else { self.brain.wanted() }
+        if self.target.is_some() && self.options.apply { decided.ruling.to } else { self.brain.wanted() }
     }
 
     fn act(&mut self, decided: &Decided) -> bool {
         let ruling = decided.ruling;
-        let Some(target) = self.target.as_ref().filter(|_| ruling.changes()) else { return false };
+        let Some(target) = self.target.as_ref().filter(|_| self.options.apply && ruling.changes()) else {
+            return false;
+        };
         target.set(ruling.to);
         self.brain.applied(decided.at, ruling.from, ruling.to);
         true
@@ -651,7 +723,7 @@ fn watched(live: &Live, pool: &[PoolInstance], known: &mut BTreeMap<String, u64>
         instances.push(Instance { id, process: None, port, phase, started: None, ready: None });
     }
     let size = instances.iter().filter(|one| one.phase != Phase::Ending).count() as u32;
-    Snapshot { size, instances }
+    Snapshot { size, instances, withdrawn: false }
 }
 
 /// How often a standby tries to take the lead.

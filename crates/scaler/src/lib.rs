@@ -39,4 +39,4 @@ pub use replay::{ReplayError, Replayed, begin, replay};
 pub use sample::{Counts, InstanceSample, Quality, Sample};
 pub use source::{FileSource, GatewaySource, Source, SourceError, Totals};
 pub use switches::switch;
-pub use target::{Event, Instance, Phase, Snapshot, Target, TargetError};
+pub use target::{Event, Instance, Phase, RemoteTarget, Snapshot, Target, TargetError};

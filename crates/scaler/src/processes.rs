@@ -462,7 +462,8 @@ impl LocalProcesses {
                 ready: live.and_then(|live| live.ready),
             }
         };
-        Snapshot { size: self.state.size, instances: self.state.instances.iter().map(instance).collect() }
+        let instances = self.state.instances.iter().map(instance).collect();
+        Snapshot { size: self.state.size, instances, withdrawn: false }
     }
 }
 
@@ -541,7 +542,7 @@ pub fn watch(folder: &Path) -> Option<Snapshot> {
     };
     let instances: Vec<Instance> =
         state.instances.iter().filter(|kept| kept.is_alive()).map(instance).collect();
-    (!instances.is_empty()).then_some(Snapshot { size: state.size, instances })
+    (!instances.is_empty()).then_some(Snapshot { size: state.size, instances, withdrawn: false })
 }
 
 fn port_of(one: &PoolInstance) -> Option<u16> {

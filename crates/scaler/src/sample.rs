@@ -24,6 +24,9 @@ pub struct Sample {
     pub paused: bool,
     /// Somebody used the kill switch.
     pub killed: bool,
+    /// The target did not take the size that was set last: the size is what it was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
     /// The requests of the step.
     pub requests: Counts,
     /// The instances.

@@ -18,6 +18,8 @@ pub struct Live {
     pub file: Option<PathBuf>,
     /// Local processes; none: nothing can be changed, the gateway's pool is the fleet.
     pub processes: Option<Processes>,
+    /// A resource of Kubernetes; none: nothing of a cluster is changed.
+    pub kubernetes: Option<Kubernetes>,
     /// Guard rails.
     pub guard: GuardSettings,
     /// The length of a period of the goal.
@@ -98,6 +100,39 @@ impl Processes {
     /// The most instances that the ports allow.
     pub fn most(&self) -> u32 {
         u32::from(self.ports.1.saturating_sub(self.ports.0)) + 1
+    }
+}
+
+/// A resource of Kubernetes with a scale subresource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kubernetes {
+    /// The plural name of the resource, such as `deployments`.
+    pub resource: String,
+    /// Its API group; empty for the core group.
+    pub group: String,
+    /// The name of the object.
+    pub name: String,
+    /// Its namespace; none: that of the context.
+    pub namespace: Option<String>,
+    /// The context of the kubeconfig; none: the current one, or that of the pod.
+    pub context: Option<String>,
+    /// The name of the Lease of the leader.
+    pub lease: String,
+}
+
+impl Kubernetes {
+    /// The resource with its group, as `kubectl` writes it.
+    pub fn full_resource(&self) -> String {
+        match self.group.as_str() {
+            "" => self.resource.clone(),
+            group => format!("{}.{group}", self.resource),
+        }
+    }
+}
+
+impl fmt::Display for Kubernetes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.full_resource(), self.name)
     }
 }
 

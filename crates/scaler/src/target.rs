@@ -20,6 +20,27 @@ pub trait Target: Send {
 
     /// What happened since the last call.
     fn events(&mut self) -> Vec<Event>;
+
+    /// Whether another scaler has the lead now; then nothing is to be set any more.
+    fn lost_lead(&self) -> bool {
+        false
+    }
+}
+
+/// A target that scalers of several machines share.
+pub trait RemoteTarget: Target {
+    /// Finds what is wrong before anything is changed: names, rights, others that set the size. With `apply` sizes will
+    /// be set.
+    ///
+    /// # Errors
+    /// Something is.
+    fn check(&mut self, apply: bool) -> Result<(), TargetError>;
+
+    /// Tries to take the lead; gives who has it otherwise. It is kept by [`Target::work`].
+    ///
+    /// # Errors
+    /// It is not known who leads.
+    fn lead(&mut self) -> Result<Option<String>, TargetError>;
 }
 
 /// Why a target is not changed, in words.
@@ -38,6 +59,8 @@ pub struct Snapshot {
     pub size: u32,
     /// All instances that were started and are not gone.
     pub instances: Vec<Instance>,
+    /// The size that was set last could not be set in time, and will not be any more.
+    pub withdrawn: bool,
 }
 
 /// The phase of an instance.
@@ -87,13 +110,21 @@ struct State {
     snapshot: Snapshot,
     error: Option<String>,
     events: Vec<Event>,
+    /// When the state was told last.
+    told: Option<Instant>,
+    withdrawn: bool,
+    lost_lead: bool,
 }
 
 impl Worker {
     /// Starts the thread; `first` is the state that the target has told before.
-    pub(crate) fn start(mut target: Box<dyn Target>, first: Snapshot) -> std::io::Result<Self> {
+    pub(crate) fn start<T: Target + ?Sized + 'static>(
+        mut target: Box<T>,
+        first: Snapshot,
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         lock(&shared).snapshot = first;
+        lock(&shared).told = Some(Instant::now());
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("target".to_owned()).spawn(move || {
             while !of_thread.ends.load(Ordering::Relaxed) {
@@ -106,7 +137,9 @@ impl Worker {
                         if state.set == set {
                             state.set = None;
                         }
+                        state.withdrawn |= snapshot.withdrawn;
                         state.snapshot = snapshot;
+                        state.told = Some(Instant::now());
                         state.error = None;
                     }
                     Err(error) => {
@@ -117,6 +150,7 @@ impl Worker {
                     }
                 }
                 state.events.extend(target.events());
+                state.lost_lead = target.lost_lead();
                 let excess = state.events.len().saturating_sub(EVENTS_KEPT);
                 state.events.drain(..excess);
                 drop(state);
@@ -131,12 +165,23 @@ impl Worker {
         lock(&self.shared).set = Some(size);
     }
 
-    /// The last known state. A size that was set counts at once.
+    /// The last known state. A size that was set counts at once, and one that was withdrawn is told once.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let state = lock(&self.shared);
+        let mut state = lock(&self.shared);
         let mut snapshot = state.snapshot.clone();
         snapshot.size = state.set.unwrap_or(snapshot.size);
+        snapshot.withdrawn = std::mem::take(&mut state.withdrawn);
         snapshot
+    }
+
+    /// The time since the target has told its state.
+    pub(crate) fn age(&self) -> Duration {
+        lock(&self.shared).told.map_or(Duration::MAX, |told| told.elapsed())
+    }
+
+    /// Whether another scaler leads.
+    pub(crate) fn lost_lead(&self) -> bool {
+        lock(&self.shared).lost_lead
     }
 
     /// What happened since the last call.

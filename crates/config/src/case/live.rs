@@ -6,11 +6,11 @@
 
 use super::Case;
 use super::file::CaseTable;
-use super::live_file::{LiveGuardTable, LiveProcessesTable, LiveTable};
+use super::live_file::{LiveGuardTable, LiveKubernetesTable, LiveProcessesTable, LiveTable};
 use control::scaling::guard::{ChangeRate, GuardSettings};
 use fields::{At, Place, Report, Span, suggestion};
 use gateway::settings::AdminAddress;
-use scaler::settings::{Address, Ends, Gateway, Live, Processes, Serve};
+use scaler::settings::{Address, Ends, Gateway, Kubernetes, Live, Processes, Serve};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ pub(super) struct Section {
     gateway: Gateway,
     file: Option<PathBuf>,
     processes: Option<(Processes, Option<Duration>)>,
+    kubernetes: Option<Kubernetes>,
     guard: GuardSettings,
     min: Option<u32>,
     max: Option<u32>,
@@ -60,6 +61,7 @@ impl Case {
             gateway: section.gateway.clone(),
             file: section.file.clone(),
             processes,
+            kubernetes: section.kubernetes.clone(),
             guard: GuardSettings { min, max, ..section.guard.clone() },
             period: section.period,
             stale_after: section.stale_after,
@@ -77,8 +79,13 @@ fn allotted(host: &sim::settings::Host) -> f64 {
 
 /// The section of a file, unless the report says what is wrong with it. Paths are relative to `base`.
 pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Option<Section> {
-    let LiveTable { service, gateway, file, processes, guard, period, stale_after, serve, state } =
+    let LiveTable { service, gateway, file, processes, kubernetes, guard, period, stale_after, serve, state } =
         &table.live.as_ref()?.value;
+    if let (Some(_), Some(at)) = (processes, kubernetes) {
+        let help = "leave `processes` or `kubernetes` out".to_owned();
+        report.wrong(&at.place, "a service has one target".to_owned(), "a second one", help);
+    }
+    let kubernetes = kubernetes.as_ref().and_then(|at| read_kubernetes(&at.value, report));
     let gateway = &gateway.value;
     let admin = crate::check::admin::address(&gateway.admin.value.0, &gateway.admin.place, report);
     if let (Some(at), Some(services)) = (service, &table.services.0) {
@@ -143,6 +150,7 @@ pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Optio
         },
         file: file.as_ref().map(|at| base.join(&at.value.0)),
         processes,
+        kubernetes,
         guard,
         min,
         max,
@@ -158,6 +166,43 @@ fn address(found: AdminAddress, base: &Path) -> Address {
         AdminAddress::Tcp(address) => Address::Tcp(address),
         AdminAddress::Unix(path) => Address::Unix(base.join(path)),
     }
+}
+
+fn read_kubernetes(table: &LiveKubernetesTable, report: &mut Report) -> Option<Kubernetes> {
+    let LiveKubernetesTable { resource, namespace, context, lease } = table;
+    let found = resource.value.0.split_once('/').map(|(full, name)| {
+        let (resource, group) = full.split_once('.').unwrap_or((full, ""));
+        (resource, group, name)
+    });
+    // The lower-case letters, digits and signs that the names of Kubernetes are made of; they are parts of paths.
+    let is_name = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
+    };
+    let Some((kind, group, name)) = found
+        .filter(|(kind, group, name)| is_name(kind) && (group.is_empty() || is_name(group)) && is_name(name))
+    else {
+        let message = format!("`{}` is not RESOURCE.GROUP/NAME", resource.value.0);
+        let help =
+            "write the plural name with its group, such as `deployments.apps/web`; `kubectl api-resources` \
+                    lists them"
+                .to_owned();
+        report.wrong(&resource.place, message, "this resource", help);
+        return None;
+    };
+    for at in [namespace, lease].into_iter().flatten().filter(|at| !is_name(&at.value.0)) {
+        let message = format!("`{}` is not a name of Kubernetes", at.value.0);
+        let help = "use lower-case letters, digits, `-` and `.`".to_owned();
+        report.wrong(&at.place, message, "this name", help);
+    }
+    let text = |at: &Option<At<fields::Text>>| at.as_ref().map(|at| at.value.0.clone());
+    Some(Kubernetes {
+        resource: kind.to_owned(),
+        group: group.to_owned(),
+        name: name.to_owned(),
+        namespace: text(namespace),
+        context: text(context),
+        lease: text(lease).unwrap_or_else(|| format!("headroom-{name}")),
+    })
 }
 
 fn read_processes(table: &LiveProcessesTable, report: &mut Report) -> Option<(Processes, Option<Duration>)> {
@@ -296,6 +341,14 @@ services:
     }
 
     #[test]
+    fn a_resource_of_kubernetes_has_a_group_and_a_name() {
+        let live = read(&format!("{USUAL}  kubernetes: {{ resource: deployments.apps/web }}\n")).unwrap();
+        let found = live.kubernetes.expect("a target");
+        assert_eq!((&*found.resource, &*found.group, &*found.name), ("deployments", "apps", "web"));
+        assert_eq!((found.to_string().as_str(), &*found.lease), ("deployments.apps/web", "headroom-web"));
+    }
+
+    #[test]
     fn mistakes_have_their_place_and_a_way_out() {
         for (live, expected) in [
             ("  gateway: { admin: here, pool: web }\n  state: run\n", "live.gateway.admin"),
@@ -316,6 +369,17 @@ services:
             (&*format!("{USUAL}  guard: {{ step_in: 0 }}\n"), "changes nothing"),
             (&*format!("{USUAL}  period: 7s\n"), "divides a minute"),
             (&*format!("{USUAL}  serve: {{ listen: here }}\n"), "live.serve.listen"),
+            (&*format!("{USUAL}  kubernetes: {{ resource: Deployment/web }}\n"), "`deployments.apps/web`"),
+            (
+                &*format!("{USUAL}  kubernetes: {{ resource: a.b/c, namespace: d/e }}\n"),
+                "not a name of Kubernetes",
+            ),
+            (
+                &*format!(
+                    "{USUAL}  kubernetes: {{ resource: a.b/c }}\n  processes: {{ command: 'a {{port}}', ports: 1-2 }}\n"
+                ),
+                "one target",
+            ),
             ("  state: run\n", "`gateway` is missing"),
         ] {
             let problems = read(live).expect_err(live);

@@ -15,6 +15,8 @@ tables! {
         file: Option<At<Text>>,
         /// Instances that are processes of this machine. Default: none; then sizes are only recommended.
         processes: Option<At<LiveProcessesTable>>,
+        /// A resource of Kubernetes whose scale is read and set. Default: none. Needs a build with the feature `kube`.
+        kubernetes: Option<At<LiveKubernetesTable>>,
         /// Guard rails. Default: the bounds of the policy.
         guard: Option<At<LiveGuardTable>>,
         /// The time over which the goal is evaluated: it divides a minute, or is made of whole ones. Default: 1m.
@@ -61,6 +63,18 @@ tables! {
         drain: Option<At<Span>>,
         /// The time from SIGTERM to SIGKILL. Default: 10s.
         stop: Option<At<Span>>,
+    }
+
+    /// A resource of Kubernetes with a scale subresource.
+    LiveKubernetesTable {
+        /// RESOURCE.GROUP/NAME, as `kubectl` writes it, such as `deployments.apps/web`.
+        resource: At<Text>,
+        /// Its namespace. Default: that of the context, or of the pod.
+        namespace: Option<At<Text>>,
+        /// The context of the kubeconfig. Default: the current one; in a pod its service account.
+        context: Option<At<Text>>,
+        /// The name of the Lease that the leader holds. Default: `headroom-` and the name of the object.
+        lease: Option<At<Text>>,
     }
 
     /// Guard rails: what of a policy's decision is carried out.

@@ -32,6 +32,9 @@ use units::parse_duration;
 /// the gateway's pool when they are ready; they are drained before they are stopped. They outlive the scaler: the next
 /// one adopts them. One scaler leads; another one on the same state directory waits and takes over.
 ///
+/// With `kubernetes` in the section, the size is that of a resource of Kubernetes with a scale subresource, and the leader
+/// holds a Lease (in builds with the feature `kube`).
+///
 /// With `serve` in the section, others read the wanted size and act on it: KEDA, or Prometheus and a horizontal pod
 /// autoscaler; `headroom top --scaler` shows what it does and why nothing happens.
 ///
@@ -66,6 +69,10 @@ pub struct Args {
     #[command(flatten)]
     ledger: LedgerArgs,
 
+    /// Print the Kubernetes rights that FILE needs, as manifests, and end
+    #[arg(long, conflicts_with_all = ["replay", "apply"])]
+    print_permissions: bool,
+
     /// Print one JSON object for each decision
     #[arg(long, conflicts_with = "replay", help_heading = "Output")]
     json: bool,
@@ -77,6 +84,8 @@ Examples:
       headroom scale shop.yaml
   Carry its decisions out:
       headroom scale shop.yaml --apply
+  Grant what a resource of Kubernetes needs:
+      headroom scale shop.yaml --print-permissions | kubectl apply -f -
   Decide again from a run of the ledger, or from its record:
       headroom scale --replay r12
       headroom scale --replay run/record.jsonl";
@@ -86,6 +95,8 @@ Examples:
 enum Error {
     #[error("{} has no `live` section; add one with the gateway and a state directory: docs/scale.md", .0.display())]
     NoLive(PathBuf),
+    #[error("{} has no `live.kubernetes`; other targets need no permissions of a cluster", .0.display())]
+    NoPermissions(PathBuf),
     #[error(transparent)]
     Scale(#[from] scaler::ScaleError),
     #[error("cannot listen for signals")]
@@ -118,9 +129,9 @@ pub fn run(args: &Args) -> Exit {
 
 fn complain(error: Error) -> Exit {
     let exit = match &error {
-        Error::Scale(scaler::ScaleError::System { .. }) | Error::Signals(_) | Error::Record { .. } => {
-            Exit::Failed
-        }
+        Error::Scale(scaler::ScaleError::System { .. } | scaler::ScaleError::LostLead)
+        | Error::Signals(_)
+        | Error::Record { .. } => Exit::Failed,
         _ => Exit::Usage,
     };
     output::complain(&error, exit)
@@ -129,6 +140,13 @@ fn complain(error: Error) -> Exit {
 fn scale(args: &Args) -> Result<Exit, Exit> {
     let file = args.file.as_deref().unwrap_or(Path::new(""));
     let (mut plan, stage) = plan(file, args.stage.as_deref())?;
+    if args.print_permissions {
+        let target = plan.live.kubernetes.as_ref();
+        let target = target.ok_or_else(|| complain(Error::NoPermissions(file.to_owned())))?;
+        return Ok(output::print(&cluster::permissions(target).map_err(|error| complain(error.into()))?));
+    }
+    let remote = plan.live.kubernetes.as_ref().map(cluster::target).transpose();
+    let remote = remote.map_err(|error| complain(error.into()))?;
     let interrupts = Interrupts::listen().map_err(|error| complain(Error::Signals(error)))?;
     let serve = plan.live.serve.clone().map(|serve| (serve, plan.live.state.clone()));
     let options = Options { apply: args.apply, lasts: args.lasts };
@@ -163,7 +181,7 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
         "scale {}: {begins}; {} to {} instances, pool `{}` of {}\n",
         plan.stage, plan.live.guard.min, plan.live.guard.max, plan.live.gateway.pool, plan.live.gateway.admin
     ));
-    let ended = scaler::run(&plan, options, &mut story).map_err(|error| {
+    let ended = scaler::run(&plan, options, remote, &mut story).map_err(|error| {
         recorder.fail(begun, &error.to_string());
         complain(error.into())
     })?;
@@ -207,6 +225,34 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
             .next(),
     );
     Ok(Exit::Done)
+}
+
+/// Kubernetes, in builds that have its client.
+#[cfg(feature = "kube")]
+mod cluster {
+    use scaler::{RemoteTarget, ScaleError, settings::Kubernetes};
+
+    pub(super) fn target(settings: &Kubernetes) -> Result<Box<dyn RemoteTarget>, ScaleError> {
+        Ok(Box::new(scaler_kube::KubernetesTarget::new(settings)?))
+    }
+
+    #[allow(clippy::unnecessary_wraps, reason = "as without the feature")]
+    pub(super) fn permissions(settings: &Kubernetes) -> Result<String, ScaleError> {
+        Ok(scaler_kube::rights::manifest(settings))
+    }
+}
+
+#[cfg(not(feature = "kube"))]
+mod cluster {
+    use scaler::{RemoteTarget, ScaleError, settings::Kubernetes};
+
+    pub(super) fn target(_: &Kubernetes) -> Result<Box<dyn RemoteTarget>, ScaleError> {
+        Err(ScaleError::NoKubernetes)
+    }
+
+    pub(super) fn permissions(_: &Kubernetes) -> Result<String, ScaleError> {
+        Err(ScaleError::NoKubernetes)
+    }
 }
 
 /// What a case file says of the running service.

@@ -22,6 +22,7 @@ fn sample(number: u64, size: u32, seconds: f64) -> Sample {
         quality: Quality::Fresh,
         paused: false,
         killed: false,
+        withdrawn: false,
         requests: Counts { arrived: 50, answered: 50, in_flight: 60.0, times, ..Counts::default() },
         instances: (0..u64::from(size))
             .map(|id| InstanceSample {
@@ -119,4 +120,17 @@ fn a_wanted_size_is_within_the_bounds() {
     let mut brain = brain(None);
     assert_eq!(wanted_after(&mut brain, 0..20, 5, |sample| sample.requests.in_flight = 9_000.0), 9);
     assert_eq!(wanted_after(&mut brain, 20..21, 12, |sample| sample.requests.in_flight = 9_000.0), 9);
+}
+
+#[test]
+fn a_size_that_was_withdrawn_was_set_by_nobody_else() {
+    let mut brain = brain(None);
+    let (number, decided) = first_change(&mut brain, 5, |_| {}).expect("a scale-in");
+    brain.applied(decided.at, 5, decided.ruling.to);
+    let withdrawn = Sample { withdrawn: true, ..sample(number + 1, 5, 0.05) };
+    let decided = brain.take(&withdrawn);
+    assert!(!matches!(decided.ruling.reason, Reason::ByHand { .. }), "{decided:?}");
+    brain.applied(decided.at, 5, 4);
+    let decided = brain.take(&sample(number + 2, 5, 0.05));
+    assert!(matches!(decided.ruling.reason, Reason::ByHand { .. }), "{decided:?}");
 }

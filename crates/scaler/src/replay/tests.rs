@@ -40,6 +40,7 @@ fn record() -> Vec<String> {
             quality: Quality::Fresh,
             paused: false,
             killed: false,
+            withdrawn: false,
             requests: Counts { arrived: 50, answered: 50, in_flight, ..Counts::default() },
             instances: (0..u64::from(size))
                 .map(|id| InstanceSample {

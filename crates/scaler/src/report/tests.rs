@@ -31,6 +31,7 @@ fn sample(number: u64, in_flight: f64) -> Sample {
         quality: Quality::Fresh,
         paused: false,
         killed: false,
+        withdrawn: false,
         requests: Counts {
             arrived: 50,
             answered: 50,
