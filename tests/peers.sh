@@ -58,6 +58,24 @@ go_with_library() { # Go, with that part of its library built that the tests' se
     system go golang-go && GOTOOLCHAIN=local go build net/http
 }
 
+# The API server of Kubernetes, built from the module proxy: nobody ships it for a machine without containers. Go fetches a
+# newer release of itself where it is older than the module wants; before 1.21 it cannot, but the proxy has that one too.
+kube_apiserver() {
+    local folder=tests/kube-apiserver go=go newer began=$SECONDS
+    local version program="$peers/kube-apiserver"
+    version=$(sed -n 's/.*k8s.io\/kubernetes //p' $folder/go.mod | head -1)
+    if [ "$(cat "$program.version" 2>/dev/null)" != "$version" ]; then
+        if ! go version | grep -qE 'go1\.(2[1-9]|[3-9][0-9])'; then
+            newer=$(cd "$(mktemp -d)" && go mod download -json "golang.org/toolchain@v0.0.1-go1.24.6.linux-$(go env GOARCH)" |
+                sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+            chmod -R u+w,+x "$newer/bin" "$newer/pkg/tool" && go="$newer/bin/go" || return
+        fi
+        (cd $folder && $go build -buildvcs=false -trimpath -ldflags='-s -w' -o "$program" . >&2) || return
+        echo "$version" >"$program.version"
+    fi
+    echo "kube-apiserver: $program, $version, built in $((SECONDS - began)) s"
+}
+
 PATH="$PATH:/usr/sbin"
 missing=()
 system wrk wrk || missing+=(wrk)
@@ -75,6 +93,8 @@ unpacked h2o || missing+=(h2o)
 system openssl openssl || missing+=(openssl)
 system node nodejs || missing+=(node)
 go_with_library || missing+=(go)
+unpacked etcd etcd-server || missing+=(etcd)
+kube_apiserver || missing+=(kube-apiserver)
 if [ ${#missing[@]} -gt 0 ]; then
     echo "missing: ${missing[*]}; install them with the system's packages" >&2
     exit 1

@@ -170,13 +170,14 @@ const TABLE: [Uses; 28] = [
 ];
 
 /// What their tests use besides.
-const TESTS: [Uses; 7] = [
+const TESTS: [Uses; 8] = [
     ("documents", &[("status", SAMPLES)]),
     ("gateway", &[("http", "the virtual network"), ("sim", "every decision beside the simulator's")]),
     ("headroom", &[("status", SAMPLES)]),
     ("http", &[("stats", "random streams")]),
     ("load", &[("http", "the virtual network")]),
     ("scaler-api", &[("status", "a scaler to show")]),
+    ("scaler-kube", &[("config", "case files")]),
     ("study", &[("sample", "a service to send load to")]),
 ];
 

@@ -1,9 +1,10 @@
 //! Requests to the API server, one at a time, with a bound on their time.
 
 use http_types::Request;
-use kube::config::KubeConfigOptions;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use scaler::TargetError;
+use scaler::settings::Kubernetes;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -42,24 +43,26 @@ impl ApiError {
 }
 
 impl Api {
-    /// The cluster of a context; none: the current one, otherwise that of the pod.
-    pub(crate) fn of_context(context: Option<&str>) -> Result<Self, TargetError> {
+    /// The cluster of a kubeconfig and a context. Where neither is given: the current context, otherwise that of the pod.
+    pub(crate) fn of_cluster(settings: &Kubernetes) -> Result<Self, TargetError> {
         let runtime = runtime()?;
+        let options = KubeConfigOptions { context: settings.context.clone(), ..KubeConfigOptions::default() };
         let config = runtime.block_on(async {
-            match context {
-                Some(context) => {
-                    let options = KubeConfigOptions {
-                        context: Some(context.to_owned()),
-                        ..KubeConfigOptions::default()
-                    };
+            match (&settings.kubeconfig, &settings.context) {
+                (Some(path), _) => {
+                    let found = Kubeconfig::read_from(path).map_err(|error| with_causes(&error))?;
+                    let config = Config::from_custom_kubeconfig(found, &options).await;
+                    config.map_err(|error| with_causes(&error))
+                }
+                (None, Some(_)) => {
                     Config::from_kubeconfig(&options).await.map_err(|error| with_causes(&error))
                 }
-                None => Config::infer().await.map_err(|error| with_causes(&error)),
+                (None, None) => Config::infer().await.map_err(|error| with_causes(&error)),
             }
         });
         let config = config.map_err(|why| {
             TargetError(format!(
-                "`live.kubernetes`: {why}; set KUBECONFIG or `live.kubernetes.context`, or run in a pod"
+                "`live.kubernetes`: {why}; set `kubeconfig` or `context` there or KUBECONFIG, or run in a pod"
             ))
         })?;
         Api::new(config, runtime)

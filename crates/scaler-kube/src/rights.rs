@@ -1,5 +1,6 @@
 //! The rights that a scaler uses, for its messages and as the manifests that grant them.
 
+use scaler::TargetError;
 use scaler::settings::Kubernetes;
 
 /// A right on resources of a namespace.
@@ -80,9 +81,17 @@ pub(crate) fn lease(target: &Kubernetes, verb: &'static str) -> Right {
 }
 
 /// A service account with exactly these rights, as YAML.
-pub fn manifest(target: &Kubernetes) -> String {
-    let namespace = target.namespace.as_ref().map(|name| format!(", namespace: {name}")).unwrap_or_default();
-    let metadata = format!("metadata: {{ name: headroom-scale-{}{namespace} }}", target.name);
+///
+/// # Errors
+/// The namespace is not given: a binding has to name that of its account.
+pub fn manifest(target: &Kubernetes) -> Result<String, TargetError> {
+    let Some(namespace) = &target.namespace else {
+        return Err(TargetError(
+            "the binding of the rights names the namespace of its account; add `live.kubernetes.namespace`"
+                .to_owned(),
+        ));
+    };
+    let metadata = format!("metadata: {{ name: headroom-scale-{}, namespace: {namespace} }}", target.name);
     let mut rules: Vec<(Right, Vec<&str>)> = Vec::new();
     for right in of(target, true) {
         let same = rules.iter_mut().find(|(other, _)| Right { verb: right.verb, ..other.clone() } == right);
@@ -104,7 +113,7 @@ pub fn manifest(target: &Kubernetes) -> String {
             )
         })
         .collect();
-    format!(
+    Ok(format!(
         "apiVersion: v1
 kind: ServiceAccount
 {metadata}
@@ -120,8 +129,8 @@ kind: RoleBinding
 {metadata}
 roleRef: {{ apiGroup: rbac.authorization.k8s.io, kind: Role, name: headroom-scale-{name} }}
 subjects:
-- {{ kind: ServiceAccount, name: headroom-scale-{name}{namespace} }}
+- {{ kind: ServiceAccount, name: headroom-scale-{name}, namespace: {namespace} }}
 ",
         name = target.name
-    )
+    ))
 }

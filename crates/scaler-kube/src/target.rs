@@ -43,7 +43,7 @@ impl KubernetesTarget {
     /// # Errors
     /// There is no configuration of a client.
     pub fn new(settings: &Kubernetes) -> Result<Self, TargetError> {
-        Ok(KubernetesTarget::with_api(settings, Api::of_context(settings.context.as_deref())?))
+        Ok(KubernetesTarget::with_api(settings, Api::of_cluster(settings)?))
     }
 
     fn with_api(settings: &Kubernetes, api: Api) -> Self {

@@ -114,6 +114,8 @@ pub struct Kubernetes {
     pub name: String,
     /// Its namespace; none: that of the context.
     pub namespace: Option<String>,
+    /// The kubeconfig; none: that of KUBECONFIG, or `~/.kube/config`.
+    pub kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig; none: the current one, or that of the pod.
     pub context: Option<String>,
     /// The name of the Lease of the leader.

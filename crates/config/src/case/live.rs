@@ -85,7 +85,7 @@ pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Optio
         let help = "leave `processes` or `kubernetes` out".to_owned();
         report.wrong(&at.place, "a service has one target".to_owned(), "a second one", help);
     }
-    let kubernetes = kubernetes.as_ref().and_then(|at| read_kubernetes(&at.value, report));
+    let kubernetes = kubernetes.as_ref().and_then(|at| read_kubernetes(&at.value, base, report));
     let gateway = &gateway.value;
     let admin = crate::check::admin::address(&gateway.admin.value.0, &gateway.admin.place, report);
     if let (Some(at), Some(services)) = (service, &table.services.0) {
@@ -168,8 +168,8 @@ fn address(found: AdminAddress, base: &Path) -> Address {
     }
 }
 
-fn read_kubernetes(table: &LiveKubernetesTable, report: &mut Report) -> Option<Kubernetes> {
-    let LiveKubernetesTable { resource, namespace, context, lease } = table;
+fn read_kubernetes(table: &LiveKubernetesTable, base: &Path, report: &mut Report) -> Option<Kubernetes> {
+    let LiveKubernetesTable { resource, namespace, kubeconfig, context, lease } = table;
     let found = resource.value.0.split_once('/').map(|(full, name)| {
         let (resource, group) = full.split_once('.').unwrap_or((full, ""));
         (resource, group, name)
@@ -200,6 +200,7 @@ fn read_kubernetes(table: &LiveKubernetesTable, report: &mut Report) -> Option<K
         group: group.to_owned(),
         name: name.to_owned(),
         namespace: text(namespace),
+        kubeconfig: kubeconfig.as_ref().map(|at| base.join(&at.value.0)),
         context: text(context),
         lease: text(lease).unwrap_or_else(|| format!("headroom-{name}")),
     })

@@ -71,6 +71,8 @@ tables! {
         resource: At<Text>,
         /// Its namespace. Default: that of the context, or of the pod.
         namespace: Option<At<Text>>,
+        /// The kubeconfig. Default: that of KUBECONFIG, or ~/.kube/config.
+        kubeconfig: Option<At<Text>>,
         /// The context of the kubeconfig. Default: the current one; in a pod its service account.
         context: Option<At<Text>>,
         /// The name of the Lease that the leader holds. Default: `headroom-` and the name of the object.

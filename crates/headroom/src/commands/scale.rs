@@ -236,9 +236,8 @@ mod cluster {
         Ok(Box::new(scaler_kube::KubernetesTarget::new(settings)?))
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "as without the feature")]
     pub(super) fn permissions(settings: &Kubernetes) -> Result<String, ScaleError> {
-        Ok(scaler_kube::rights::manifest(settings))
+        Ok(scaler_kube::rights::manifest(settings)?)
     }
 }
 

@@ -12,6 +12,7 @@ fn settings() -> Kubernetes {
         group: "apps".to_owned(),
         name: "web".to_owned(),
         namespace: Some("shop".to_owned()),
+        kubeconfig: None,
         context: None,
         lease: "headroom-web".to_owned(),
     }
@@ -195,7 +196,7 @@ fn a_standby_takes_over_from_a_leader_that_is_gone() {
 
 #[test]
 fn the_manifests_have_the_rights_and_no_other() {
-    let text = rights::manifest(&settings());
+    let text = rights::manifest(&settings()).unwrap();
     for line in [
         "- { apiGroups: ['apps'], resources: [deployments/scale], verbs: [get, update], resourceNames: [web] }",
         "- { apiGroups: ['autoscaling'], resources: [horizontalpodautoscalers], verbs: [list] }",
@@ -205,4 +206,6 @@ fn the_manifests_have_the_rights_and_no_other() {
         assert!(text.contains(line), "{text}");
     }
     assert_eq!(text.matches("apiGroups").count(), 4);
+    let error = rights::manifest(&Kubernetes { namespace: None, ..settings() }).unwrap_err().0;
+    assert!(error.contains("add `live.kubernetes.namespace`"), "{error}");
 }

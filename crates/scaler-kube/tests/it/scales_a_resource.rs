@@ -1,0 +1,439 @@
+use crate::cluster::{Admin, Cluster};
+use scaler::settings::Kubernetes;
+use scaler::{Listener, Options, PeriodSeen, Phase, Plan, RemoteTarget, Snapshot, Target, TargetError, Told};
+use scaler_kube::{KubernetesTarget, rights};
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// One API server for all of them: it takes a quarter of a gigabyte, and the parts need what those before have made.
+#[test]
+fn a_real_api_server_scales_as_the_scaler_says() {
+    let Some((mut cluster, admin)) = Cluster::start() else { return };
+    admin.post("/api/v1/namespaces", &json!({ "metadata": { "name": "shop" } })).unwrap();
+    admin.post(DEPLOYMENTS, &deployment("web", 3)).unwrap();
+    let settings = account(&cluster, &admin);
+    the_printed_rights_suffice_and_each_is_needed(&cluster, &admin, &settings);
+    a_size_is_read_and_set(&admin, &settings);
+    a_write_that_conflicts_is_tried_again(&cluster, &admin, &settings);
+    another_autoscaler_is_refused(&admin, &settings);
+    credentials_that_are_not_accepted_are_named(&cluster, &settings);
+    a_custom_resource_is_scaled(&cluster, &admin);
+    one_leads_and_a_standby_takes_over(&admin, &settings);
+    a_scaler_follows_the_load(&admin, &settings);
+    a_server_that_restarts_is_waited_for(&mut cluster, &admin, &settings);
+}
+
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/shop/deployments";
+const WEB: &str = "/apis/apps/v1/namespaces/shop/deployments/web";
+const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/shop/roles/headroom-scale-web";
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/shop/leases/headroom-web";
+
+fn deployment(name: &str, size: u32) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name },
+        "spec": {
+            "replicas": size,
+            "selector": { "matchLabels": { "app": name } },
+            "template": {
+                "metadata": { "labels": { "app": name } },
+                "spec": { "containers": [{ "name": "web", "image": "registry.example/web" }] },
+            },
+        },
+    })
+}
+
+fn of_account(kubeconfig: &Path) -> Kubernetes {
+    Kubernetes {
+        resource: "deployments".to_owned(),
+        group: "apps".to_owned(),
+        name: "web".to_owned(),
+        namespace: Some("shop".to_owned()),
+        kubeconfig: Some(kubeconfig.to_owned()),
+        context: None,
+        lease: "headroom-web".to_owned(),
+    }
+}
+
+/// The service account of the printed manifests.
+fn account(cluster: &Cluster, admin: &Admin) -> Kubernetes {
+    let manifest = rights::manifest(&of_account(Path::new(""))).unwrap();
+    admin.create(&manifest, false).unwrap();
+    let path = "/api/v1/namespaces/shop/serviceaccounts/headroom-scale-web/token";
+    let token = admin.post(path, &json!({ "spec": { "expirationSeconds": 3600 } })).unwrap();
+    let example = include_str!("../../../../examples/kubernetes-scale.yaml");
+    admin.create(example, true).unwrap();
+    of_account(&cluster.kubeconfig(token["status"]["token"].as_str().unwrap()))
+}
+
+/// A target that leads.
+fn leading(settings: &Kubernetes) -> KubernetesTarget {
+    let mut target = KubernetesTarget::new(settings).unwrap();
+    target.check(true).unwrap();
+    assert_eq!(target.lead().unwrap(), None);
+    target.work(None).unwrap();
+    target
+}
+
+fn size(admin: &Admin) -> u64 {
+    admin.get(WEB).unwrap()["spec"]["replicas"].as_u64().unwrap()
+}
+
+/// Until it holds, for at most a minute.
+fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn until(
+    target: &mut KubernetesTarget,
+    set: Option<u32>,
+    found: impl Fn(&Result<Snapshot, TargetError>) -> bool,
+) -> Result<Snapshot, TargetError> {
+    eventually("the target did not tell what was expected", || Some(target.work(set)).filter(&found))
+}
+
+fn the_printed_rights_suffice_and_each_is_needed(cluster: &Cluster, admin: &Admin, settings: &Kubernetes) {
+    let checked = || KubernetesTarget::new(settings).unwrap().check(true);
+    // The server learns of roles from a watch of its own.
+    eventually("the account has its rights", || checked().ok());
+    let role = admin.get(ROLE).unwrap();
+    let rules = role["rules"].as_array().unwrap().clone();
+    for place in 0..rules.len() {
+        let mut fewer = rules.clone();
+        let gone = fewer.remove(place);
+        admin.merge(ROLE, &json!({ "rules": fewer }));
+        let error = eventually("a missing right is found", || checked().err()).0;
+        let resource = gone["resources"][0].as_str().unwrap();
+        assert!(error.contains(&format!("on `{resource}`")), "{error}");
+    }
+    admin.merge(ROLE, &json!({ "rules": rules }));
+    eventually("the account has its rights again", || checked().ok());
+    for (change, expected) in [
+        (
+            Kubernetes { name: "wob".to_owned(), lease: "headroom-web".to_owned(), ..settings.clone() },
+            "on `deployments/scale` `wob`",
+        ),
+        (Kubernetes { group: "aps".to_owned(), ..settings.clone() }, "no API group `aps`"),
+        (Kubernetes { resource: "deploys".to_owned(), ..settings.clone() }, "no resource `deploys.apps`"),
+        (Kubernetes { resource: "daemonsets".to_owned(), ..settings.clone() }, "no scale subresource"),
+    ] {
+        let error = KubernetesTarget::new(&change).unwrap().check(true).unwrap_err().0;
+        assert!(error.contains(expected), "{error}");
+    }
+    // With all rights it is the name that is wrong.
+    let all = of_account(&cluster.kubeconfig("admin"));
+    let wrong = Kubernetes { name: "wob".to_owned(), ..all };
+    let error = KubernetesTarget::new(&wrong).unwrap().check(true).unwrap_err().0;
+    assert!(error.contains("there is no `deployments.apps/wob` in namespace shop"), "{error}");
+}
+
+fn a_size_is_read_and_set(admin: &Admin, settings: &Kubernetes) {
+    let mut target = leading(settings);
+    assert_eq!(target.work(Some(5)).unwrap().size, 5);
+    assert_eq!(size(admin), 5);
+    let mut web = admin.get(WEB).unwrap();
+    web["status"] = json!({ "replicas": 6, "readyReplicas": 6, "availableReplicas": 6 });
+    admin.put(&format!("{WEB}/status"), &web).unwrap();
+    let snapshot = until(&mut target, None, |worked| {
+        worked.as_ref().is_ok_and(|snapshot| snapshot.instances.len() == 6)
+    });
+    let of = |phase| snapshot.as_ref().unwrap().instances.iter().filter(|one| one.phase == phase).count();
+    assert_eq!((of(Phase::Ready), of(Phase::Ending)), (5, 1));
+    // Somebody else sets one between two decisions: it is told, and stays.
+    admin.merge(WEB, &json!({ "spec": { "replicas": 9 } }));
+    assert_eq!(target.work(Some(2)).unwrap().size, 9);
+    assert_eq!(size(admin), 9);
+    // A right that is lost while it runs.
+    let role = admin.get(ROLE).unwrap();
+    admin.merge(ROLE, &json!({ "rules": [role["rules"][1], role["rules"][2], role["rules"][3]] }));
+    let error = until(&mut target, None, Result::is_err).unwrap_err().0;
+    assert!(error.contains("403") && error.contains("`deployments/scale` `web`"), "{error}");
+    admin.merge(ROLE, &json!({ "rules": role["rules"] }));
+    until(&mut target, None, Result::is_ok).unwrap();
+}
+
+fn a_write_that_conflicts_is_tried_again(cluster: &Cluster, admin: &Admin, settings: &Kubernetes) {
+    // What the server says of an old version is what a target takes for a conflict.
+    let path = format!("{WEB}/scale");
+    let mut old = admin.get(&path).unwrap();
+    admin.merge(WEB, &json!({ "metadata": { "annotations": { "turn": "first" } } }));
+    old["spec"]["replicas"] = json!(1);
+    assert_eq!(admin.put(&path, &old).unwrap_err().0, 409);
+    let mut target = leading(settings);
+    // Somebody changes the object all the time, and not its size.
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let other = Admin::new(&cluster.kubeconfig("admin"));
+            for turn in 0.. {
+                if ends.load(Ordering::Relaxed) {
+                    break;
+                }
+                other.merge(WEB, &json!({ "metadata": { "annotations": { "turn": format!("{turn}") } } }));
+            }
+        });
+        for turn in 0..20_u32 {
+            let wanted = 3 + turn % 5;
+            let is_set = |worked: &Result<Snapshot, TargetError>| {
+                worked.as_ref().is_ok_and(|snapshot| snapshot.size == wanted)
+            };
+            until(&mut target, Some(wanted), is_set).unwrap();
+        }
+        ends.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(size(admin), 3 + 19 % 5);
+}
+
+fn another_autoscaler_is_refused(admin: &Admin, settings: &Kubernetes) {
+    let path = "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers";
+    let target = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" });
+    let cpu = json!({ "name": "cpu", "target": { "type": "Utilization", "averageUtilization": 50 } });
+    let object = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": { "name": "other" },
+        "spec": { "scaleTargetRef": target, "maxReplicas": 9, "metrics": [{ "type": "Resource", "resource": cpu }] },
+    });
+    admin.post(path, &object).unwrap();
+    let error = KubernetesTarget::new(settings).unwrap().check(true).unwrap_err().0;
+    assert!(error.contains("kubectl delete hpa other -n shop"), "{error}");
+    let mut recommends = KubernetesTarget::new(settings).unwrap();
+    recommends.check(false).unwrap();
+    assert!(recommends.events()[0].0.contains("`other` sets the size now"));
+    admin.delete(&format!("{path}/other"));
+}
+
+fn credentials_that_are_not_accepted_are_named(cluster: &Cluster, settings: &Kubernetes) {
+    let wrong = Kubernetes { kubeconfig: Some(cluster.kubeconfig("nobody")), ..settings.clone() };
+    let error = KubernetesTarget::new(&wrong).unwrap().check(true).unwrap_err().0;
+    assert!(error.contains("(401); log in again"), "{error}");
+    let none = Kubernetes { kubeconfig: Some("does-not-exist".into()), ..settings.clone() };
+    let error = KubernetesTarget::new(&none).err().unwrap().0;
+    assert!(error.contains("does-not-exist") && error.contains("`live.kubernetes`"), "{error}");
+}
+
+fn a_custom_resource_is_scaled(cluster: &Cluster, admin: &Admin) {
+    let version = |subresources: Value| {
+        json!({
+            "name": "v1", "served": true, "storage": true, "subresources": subresources,
+            "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
+        })
+    };
+    let scale = json!({ "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size" });
+    for (plural, kind, subresources) in [
+        ("shops", "Shop", json!({ "status": {}, "scale": scale })),
+        ("stalls", "Stall", json!({ "status": {} })),
+    ] {
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": { "name": format!("{plural}.example.com") },
+            "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "names": { "plural": plural, "singular": kind.to_lowercase(), "kind": kind },
+                "versions": [version(subresources)],
+            },
+        });
+        admin.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).unwrap();
+    }
+    let shops = "/apis/example.com/v1/namespaces/shop/shops";
+    let shop = json!({
+        "apiVersion": "example.com/v1", "kind": "Shop", "metadata": { "name": "web" }, "spec": { "size": 2 },
+    });
+    eventually("the resource is served", || admin.post(shops, &shop).ok());
+    let settings = Kubernetes {
+        resource: "shops".to_owned(),
+        group: "example.com".to_owned(),
+        lease: "headroom-shops".to_owned(),
+        ..of_account(&cluster.kubeconfig("admin"))
+    };
+    let mut target = leading(&settings);
+    assert_eq!(target.work(Some(4)).unwrap().size, 4);
+    assert_eq!(admin.get(&format!("{shops}/web")).unwrap()["spec"]["size"], 4);
+    let stalls = Kubernetes { resource: "stalls".to_owned(), ..settings };
+    let error = KubernetesTarget::new(&stalls).unwrap().check(true).unwrap_err().0;
+    assert!(error.contains("`stalls.example.com` has no scale subresource"), "{error}");
+}
+
+fn one_leads_and_a_standby_takes_over(admin: &Admin, settings: &Kubernetes) {
+    let mut first = leading(settings);
+    let mut second = KubernetesTarget::new(settings).unwrap();
+    second.check(true).unwrap();
+    let begun = Instant::now();
+    // Longer than a Lease, while both are alive.
+    while begun.elapsed() < Duration::from_secs(12) {
+        first.work(None).unwrap();
+        assert!(second.lead().unwrap().is_some());
+        std::thread::sleep(Duration::from_millis(250));
+    }
+    // The first one is killed: it neither renews the Lease nor gives it up.
+    let killed = Instant::now();
+    let transitions = admin.get(LEASE).unwrap()["spec"]["leaseTransitions"].as_u64().unwrap();
+    eventually("the standby leads", || second.lead().unwrap().is_none().then_some(()));
+    let took = killed.elapsed();
+    assert!(took > Duration::from_secs(5), "not before the Lease is over: {took:?}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    assert_eq!(admin.get(LEASE).unwrap()["spec"]["leaseTransitions"], transitions + 1);
+    // It wakes up: it sets nothing, and knows that it does not lead.
+    let before = size(admin);
+    first.work(Some(1)).unwrap_err();
+    assert!(first.lost_lead());
+    assert_eq!(size(admin), before);
+    // One that ends in order gives the lead up at once.
+    drop(second);
+    let mut third = KubernetesTarget::new(settings).unwrap();
+    third.check(true).unwrap();
+    assert_eq!(third.lead().unwrap(), None);
+}
+
+fn a_server_that_restarts_is_waited_for(cluster: &mut Cluster, admin: &Admin, settings: &Kubernetes) {
+    let mut target = leading(settings);
+    let before = u32::try_from(size(admin)).unwrap();
+    cluster.kill_server();
+    let error = until(&mut target, Some(before + 2), Result::is_err).unwrap_err().0;
+    assert!(error.contains("does not respond"), "{error}");
+    cluster.start_server();
+    until(&mut target, Some(before + 2), Result::is_ok).unwrap();
+    assert_eq!(size(admin), u64::from(before + 2));
+    assert!(!target.lost_lead());
+}
+
+/// The loop of `headroom scale --apply` with the load of a gateway: out when it rises, in when it falls, within the bounds.
+fn a_scaler_follows_the_load(admin: &Admin, settings: &Kubernetes) {
+    let gateway = Gateway::start();
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "case: scaled
+traffic: {{ rate: 10/s }}
+services:
+  web:
+    endpoints: {{ page: {{ wait: 5ms }} }}
+    server: {{ threads: 64 }}
+    hosts: {{ small: {{ cores: 1 }} }}
+    instances: 2
+    scaling:
+      min: 2
+      max: 6
+      platform: local
+      repeat: each-period
+      alarms:
+        busy: {{ metric: requests, statistic: sum, above: '60', period: 1s }}
+        idle: {{ metric: requests, statistic: sum, below: '30', period: 1s, missing: breaching }}
+      policies:
+        out: {{ alarms: [busy], change: '+3', cooldown: 2s }}
+        in: {{ alarms: [idle], change: '-3', cooldown: 2s }}
+live:
+  gateway: {{ admin: '{}', pool: web }}
+  kubernetes: {{ resource: deployments.apps/web, namespace: shop, kubeconfig: '{}' }}
+  period: 1s
+  state: run
+",
+        gateway.address,
+        settings.kubeconfig.as_ref().unwrap().display()
+    );
+    let given = config::case::Given::default();
+    let case = config::case::parse("case.yaml", &text, folder.path(), given).unwrap();
+    let live = case.live(0).unwrap();
+    let service = &case.stages[0].system.services[live.service];
+    let target = live.kubernetes.clone().unwrap();
+    let plan = Plan {
+        policy: service.scaling.policy.clone(),
+        goal: None,
+        instances: service.instances.get(),
+        quota: None,
+        case: "case.yaml".to_owned(),
+        stage: case.stages[0].name.clone(),
+        title: case.name.clone(),
+        service: service.name.clone(),
+        run: None,
+        live,
+    };
+    admin.merge(WEB, &json!({ "spec": { "replicas": 2 } }));
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ends = Arc::new(AtomicBool::new(false));
+    let mut listener = Heard { ends: Arc::clone(&ends), decisions: Arc::clone(&heard) };
+    let runs = std::thread::spawn(move || {
+        let remote: Box<dyn RemoteTarget> = Box::new(KubernetesTarget::new(&target).unwrap());
+        let options = Options { apply: true, lasts: Some(Duration::from_secs(120)) };
+        scaler::run(&plan, options, Some(remote), &mut listener)
+    });
+    gateway.rate(100);
+    eventually("it scales out to the maximum", || (size(admin) == 6).then_some(()));
+    gateway.rate(10);
+    eventually("it scales in to the minimum", || (size(admin) == 2).then_some(()));
+    ends.store(true, Ordering::Relaxed);
+    let ended = runs.join().unwrap().unwrap().unwrap();
+    assert_eq!(ended.lost, 0);
+    let heard = heard.lock().unwrap();
+    assert!(heard.iter().filter(|told| told.applied).count() >= 4, "{heard:?}");
+    assert!(heard.iter().all(|told| (2..=6).contains(&told.to)), "{heard:?}");
+}
+
+#[derive(Debug)]
+struct Heard {
+    ends: Arc<AtomicBool>,
+    decisions: Arc<Mutex<Vec<Told>>>,
+}
+
+impl Listener for Heard {
+    fn decision(&mut self, told: &Told) {
+        self.decisions.lock().unwrap().push(told.clone());
+    }
+
+    fn note(&mut self, text: &str) {
+        eprintln!("{text}");
+    }
+
+    fn period(&mut self, _: &PeriodSeen) {}
+
+    fn ends(&mut self) -> bool {
+        self.ends.load(Ordering::Relaxed)
+    }
+}
+
+/// The admin interface of a gateway that counts requests at some rate. It ends with the process of the test.
+struct Gateway {
+    address: SocketAddr,
+    /// Requests at the last change, when that was, and requests a second since.
+    count: Arc<Mutex<(u64, Instant, u64)>>,
+}
+
+impl Gateway {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let count = Arc::new(Mutex::new((0, Instant::now(), 0)));
+        let of_thread = Arc::clone(&count);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+                let arrived = total(*of_thread.lock().unwrap());
+                let body = json!({ "arrived": arrived, "answered": arrived, "in_flight": 0 }).to_string();
+                let length = body.len();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+                );
+                let _ = stream.write_all((head + &body).as_bytes());
+            }
+        });
+        Gateway { address, count }
+    }
+
+    fn rate(&self, rate: u64) {
+        let mut count = self.count.lock().unwrap();
+        *count = (total(*count), Instant::now(), rate);
+    }
+}
+
+fn total((before, since, rate): (u64, Instant, u64)) -> u64 {
+    before + (since.elapsed().as_secs_f64() * rate as f64) as u64
+}
