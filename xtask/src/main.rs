@@ -51,6 +51,12 @@ fn ci() -> Result<()> {
     run("cargo", &["verify-project", "--manifest-path", "fuzz/Cargo.toml"], &[])?;
     run("cargo", &["fmt", "--all", "--check"], &[])?;
     run("cargo", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
+    // What the packaged binary has and the usual build has not.
+    run(
+        "cargo",
+        &["clippy", "--package", "headroom", "--features", "kube", "--locked", "--", "-D", "warnings"],
+        &[],
+    )?;
     run("cargo", &["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     bare::build()?;
     run("cargo", &["deny", "check", "bans", "licenses", "sources"], &[])?;

@@ -234,20 +234,9 @@ pub fn run(
         SourceError::Gateway(error) => ScaleError::Gateway(error),
         other => ScaleError::Source(other),
     })?;
-    // What was counted before is not the load of the first step.
-    let mut differences = Differences::default();
-    let source: Box<dyn Source> = match &live.file {
-        Some(path) => {
-            // Its instances are the fleet, from the first step on.
-            pool = FileSource::new(path).read().map_err(ScaleError::Source)?;
-            differences.since(&pool, 0.0);
-            Box::new(FileSource::new(path))
-        }
-        None => {
-            differences.since(&pool, 0.0);
-            Box::new(gateway)
-        }
-    };
+    if let Some(path) = &live.file {
+        FileSource::new(path).read().map_err(ScaleError::Source)?;
+    }
     let thread = |source| ScaleError::System { what: "cannot start a thread".to_owned(), source };
     let mut lead = None;
     let target = match (&live.processes, options.apply, remote) {
@@ -276,7 +265,13 @@ pub fn run(
     };
     let usage = live.processes.as_ref().and_then(|processes| processes.usage.clone());
     let meters = Meters::start(usage).map_err(thread)?;
-    let poller = Poller::start(source).map_err(thread)?;
+    // What was counted before, while a standby waited too, is not the load of the first step.
+    let mut differences = Differences::default();
+    if let Ok(now) = open(live)?.read() {
+        differences.since(&now, 0.0);
+        pool = now;
+    }
+    let poller = Poller::start(open(live)?).map_err(thread)?;
     let seen = match &target {
         Some(target) => target.snapshot(),
         None => watched(live, &pool.instances, &mut BTreeMap::new()),
@@ -331,6 +326,15 @@ pub fn run(
     let (ended, lost_lead) = run.until_the_end(listener);
     drop(lead);
     if lost_lead { Err(ScaleError::LostLead) } else { Ok(Some(ended)) }
+}
+
+/// Where the counts of requests come from.
+fn open(live: &Live) -> Result<Box<dyn Source>, ScaleError> {
+    Ok(match &live.file {
+        // Its instances are the fleet, from the first step on.
+        Some(path) => Box::new(FileSource::new(path)),
+        None => Box::new(GatewaySource::new(&live.gateway)?),
+    })
 }
 
 /// Waits for the lead of a remote target; false if the run was interrupted meanwhile.

@@ -176,10 +176,10 @@ pub(crate) struct Differences {
 }
 
 impl Differences {
-    /// The counts since the last call; none and zero for the first. `in_flight` is the average since then.
+    /// The counts since the last call; missing for the first. `in_flight` is the average since then.
     pub(crate) fn since(&mut self, totals: &Totals, in_flight: f64) -> (Counts, Quality) {
         let Some(before) = self.before.replace(totals.clone()) else {
-            return (Counts { in_flight, ..Counts::default() }, Quality::Fresh);
+            return (Counts { in_flight, ..Counts::default() }, Quality::Missing);
         };
         let runs_backwards = totals.answered < before.answered
             || totals.shed < before.shed
@@ -224,8 +224,9 @@ mod tests {
     #[test]
     fn counts_are_differences_of_totals() {
         let mut differences = Differences::default();
-        let (first, _) = differences.since(&totals(1_000, vec![(0.1, 1_000)]), 2.0);
+        let (first, quality) = differences.since(&totals(1_000, vec![(0.1, 1_000)]), 2.0);
         assert_eq!((first.arrived, first.times.len()), (0, 0), "what came before the scaler is not its load");
+        assert_eq!(quality, Quality::Missing, "nor does a service without requests need no instances");
         let (next, quality) = differences.since(&totals(1_030, vec![(0.1, 1_010), (0.2, 20)]), 2.5);
         assert_eq!((next.arrived, next.answered, next.in_flight), (30, 30, 2.5));
         assert_eq!(next.times, [(0.1, 10), (0.2, 20)]);

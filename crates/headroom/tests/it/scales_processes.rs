@@ -375,9 +375,13 @@ fn instances_outlive_a_killed_scaler_and_a_standby_takes_over() {
     let standby = Scaler::start(world.scale(&["--apply"]));
     std::thread::sleep(Duration::from_millis(500));
     let before = world.ready();
-    let load = Load::start(world.listen, 4, Duration::from_millis(10));
+    // Neither busy nor idle.
+    let load = Load::start(world.listen, 1, Duration::from_millis(20));
+    std::thread::sleep(Duration::from_secs(5));
+    let while_it_waited = load.asked.load(Ordering::Relaxed) as u64;
     first.kill();
     let killed = Instant::now();
+    std::fs::remove_file(world.state("record.jsonl")).unwrap();
     let leads = || {
         let lock = std::fs::read_to_string(world.state("lock")).unwrap_or_default();
         lock.trim() == standby.0.id().to_string()
@@ -388,12 +392,22 @@ fn instances_outlive_a_killed_scaler_and_a_standby_takes_over() {
     world.set(3);
     eventually("it starts a third one", || world.ready().len() == 3);
     assert!(before.iter().all(|process| world.ready().contains(process)), "{before:?} {:?}", world.ready());
+    let first_sample = || {
+        let record = std::fs::read_to_string(world.state("record.jsonl")).ok()?;
+        let mut lines = record.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.find(|line| line["line"] == "sample")
+    };
+    eventually("its first step is over", || first_sample().is_some());
     let (asked, failures) = load.end();
     assert!(failures.is_empty(), "{} of {asked} failed: {failures:?}", failures.len());
     let (_, err) = standby.end();
     assert!(err.contains("standby: another scaler leads"), "{err}");
     assert!(err.contains("adopted 2 running instances"), "{err}");
     assert_eq!(world.ready().len(), 3, "they outlive the scaler that ends, too");
+    // Its first step has the requests of that step, and not those of the time in which it waited.
+    let first = first_sample().unwrap();
+    let arrived = first["requests"]["arrived"].as_u64().unwrap();
+    assert!(arrived < while_it_waited, "{arrived} of {while_it_waited}");
 }
 
 #[test]
