@@ -32,6 +32,14 @@ unpacked() { # a program, and the Debian package of that or another name, which 
     found=$(command -v "$name" || find "$folder" -type f -path "*bin/$name" | grep .) && link "$name" "$found"
 }
 
+faketime_library() { # a library that changes what programs read of the clock
+    local folder="$peers/unpacked" name=libfaketime.so.1 found
+    if [ -z "$(find /usr/lib "$folder" -name $name 2>/dev/null)" ] && command -v apt-get >/dev/null && mkdir -p "$folder"; then
+        { (cd "$folder" && apt-get download -qq libfaketime && dpkg-deb -x libfaketime_*.deb . && rm libfaketime_*.deb); } >&2 || true
+    fi
+    found=$(find /usr/lib "$folder" -name $name 2>/dev/null | head -1 | grep .) && link $name "$found"
+}
+
 venv() { # a package of Python with a command of the same name
     python3 -m venv "$peers/venv" >&2 && "$peers/venv/bin/pip" install --quiet "$1" >&2 && link "$1" "$peers/venv/bin/$1"
 }
@@ -93,6 +101,7 @@ unpacked h2o || missing+=(h2o)
 system openssl openssl || missing+=(openssl)
 system node nodejs || missing+=(node)
 go_with_library || missing+=(go)
+faketime_library || missing+=(libfaketime)
 unpacked etcd etcd-server || missing+=(etcd)
 kube_apiserver || missing+=(kube-apiserver)
 if [ ${#missing[@]} -gt 0 ]; then

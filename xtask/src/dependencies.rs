@@ -94,7 +94,7 @@ const TABLE: [Uses; 28] = [
         "scaler-api",
         &[("listener", "where it listens, and who has access"), ("status", "the document that it serves")],
     ),
-    ("scaler-kube", &[("scaler", "targets, and their settings")]),
+    ("scaler-kube", &[("control", "quantities of Kubernetes"), ("scaler", "targets, and their settings")]),
     (
         "ledger",
         &[

@@ -118,6 +118,9 @@ pub struct Given {
     pub measured: Option<Duration>,
     /// The seed.
     pub seed: Option<u64>,
+    /// The beginning of a live run, in microseconds since 1970. Schedules and forecasts are then those of a year from it, and not of the
+    /// simulated time; the traffic stays that of the file.
+    pub live: Option<i64>,
 }
 
 /// Reads a case file. Paths in it are relative to its own directory.

@@ -94,7 +94,9 @@ impl Api {
         let bytes = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
         let mut request = Request::builder().method(method).uri(path);
         if body.is_some() {
-            request = request.header("content-type", "application/json");
+            let patch = method == "PATCH";
+            let content = if patch { "application/merge-patch+json" } else { "application/json" };
+            request = request.header("content-type", content);
         }
         let request = request.body(bytes).map_err(|error| ApiError::Silent(error.to_string()))?;
         let sent = async { tokio::time::timeout(LONGEST, self.client.request::<Value>(request)).await };

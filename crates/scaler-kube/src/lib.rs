@@ -4,6 +4,7 @@
 //! scaler's loop --> KubernetesTarget --> Api (kube's client) --> API server
 //!                     |  scale: read, write with its resource version
 //!                     |  autoscalers: is there another one
+//!                     |  pods: their processor use, and a hint which end first
 //!                     +--Election: the Lease, so that one scaler leads
 //! ```
 //!
@@ -12,6 +13,7 @@
 
 mod api;
 mod lease;
+mod pods;
 pub mod rights;
 mod target;
 

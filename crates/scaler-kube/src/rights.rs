@@ -39,10 +39,17 @@ impl Right {
     }
 }
 
-/// All rights that are used: those of recommending, and with `apply` those of setting sizes and leading.
-pub fn of(target: &Kubernetes, apply: bool) -> Vec<Right> {
+/// All rights that are used: those of recommending, and with `apply` those of setting sizes and leading. With `usage` the
+/// processor use of pods is read.
+pub fn of(target: &Kubernetes, apply: bool, usage: bool) -> Vec<Right> {
     let mut all = vec![scale(target, "get"), autoscalers()];
+    if usage {
+        all.extend([pods("list"), metrics()]);
+    }
     if apply {
+        if usage {
+            all.push(pods("patch"));
+        }
         all.push(scale(target, "update"));
         all.extend(["get", "update", "create"].map(|verb| lease(target, verb)));
     }
@@ -69,6 +76,15 @@ pub(crate) fn autoscalers() -> Right {
     }
 }
 
+/// A pod's name is not known beforehand.
+pub(crate) fn pods(verb: &'static str) -> Right {
+    Right { verb, group: String::new(), resource: "pods".to_owned(), subresource: "", name: None }
+}
+
+pub(crate) fn metrics() -> Right {
+    Right { group: "metrics.k8s.io".to_owned(), ..pods("list") }
+}
+
 pub(crate) fn lease(target: &Kubernetes, verb: &'static str) -> Right {
     Right {
         verb,
@@ -84,7 +100,7 @@ pub(crate) fn lease(target: &Kubernetes, verb: &'static str) -> Right {
 ///
 /// # Errors
 /// The namespace is not given: a binding has to name that of its account.
-pub fn manifest(target: &Kubernetes) -> Result<String, TargetError> {
+pub fn manifest(target: &Kubernetes, usage: bool) -> Result<String, TargetError> {
     let Some(namespace) = &target.namespace else {
         return Err(TargetError(
             "the binding of the rights names the namespace of its account; add `live.kubernetes.namespace`"
@@ -93,7 +109,7 @@ pub fn manifest(target: &Kubernetes) -> Result<String, TargetError> {
     };
     let metadata = format!("metadata: {{ name: headroom-scale-{}, namespace: {namespace} }}", target.name);
     let mut rules: Vec<(Right, Vec<&str>)> = Vec::new();
-    for right in of(target, true) {
+    for right in of(target, true, usage) {
         let same = rules.iter_mut().find(|(other, _)| Right { verb: right.verb, ..other.clone() } == right);
         match same {
             Some((_, verbs)) => verbs.push(right.verb),

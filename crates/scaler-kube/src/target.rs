@@ -7,10 +7,11 @@
 //!
 //! ## Instances
 //! The scale has numbers only: instances count as ready when the resource counts them as replicas, and as ending when
-//! there are more than wanted.
+//! there are more than wanted. Where a policy needs the processor use, they are the pods.
 
 use crate::api::{Api, ApiError};
 use crate::lease::{Election, Standing, identity};
+use crate::pods::{Pods, PodsError};
 use crate::rights::{self, Right};
 use scaler::settings::Kubernetes;
 use scaler::{Event, Instance, Phase, RemoteTarget, Snapshot, Target, TargetError};
@@ -28,6 +29,8 @@ pub struct KubernetesTarget {
     applies: bool,
     lost: bool,
     last: Option<(Instant, Snapshot)>,
+    /// The pods; none: no policy needs them.
+    pods: Option<Pods>,
     /// Since when an instance is seen, by number; none: before this scaler began.
     since: Vec<Option<Instant>>,
     /// The last problem, how many there were in a row, and until when nothing is tried.
@@ -38,15 +41,15 @@ pub struct KubernetesTarget {
 }
 
 impl KubernetesTarget {
-    /// A target that was not looked at yet.
+    /// A target that was not looked at yet. With `usage` its pods and their processor use are read.
     ///
     /// # Errors
     /// There is no configuration of a client.
-    pub fn new(settings: &Kubernetes) -> Result<Self, TargetError> {
-        Ok(KubernetesTarget::with_api(settings, Api::of_cluster(settings)?))
+    pub fn new(settings: &Kubernetes, usage: bool) -> Result<Self, TargetError> {
+        Ok(KubernetesTarget::with_api(settings, Api::of_cluster(settings)?, usage))
     }
 
-    fn with_api(settings: &Kubernetes, api: Api) -> Self {
+    fn with_api(settings: &Kubernetes, api: Api, usage: bool) -> Self {
         let namespace = settings.namespace.clone().unwrap_or_else(|| api.namespace.clone());
         KubernetesTarget {
             election: Election::new(&namespace, &settings.lease, identity()),
@@ -57,6 +60,7 @@ impl KubernetesTarget {
             applies: false,
             lost: false,
             last: None,
+            pods: usage.then(Pods::default),
             since: Vec::new(),
             failed: None,
             pending: None,
@@ -175,11 +179,51 @@ impl KubernetesTarget {
             let found = self.api.call("POST", path, Some(&review));
             found.is_ok_and(|found| found["status"]["allowed"].as_bool() == Some(false))
         };
-        rights::of(&self.settings, apply).into_iter().filter(lacks).collect()
+        rights::of(&self.settings, apply, self.pods.is_some()).into_iter().filter(lacks).collect()
     }
 
     fn read(&self) -> Result<Value, TargetError> {
         self.api.get(&self.scale).map_err(|error| self.refused(error, &rights::scale(&self.settings, "get")))
+    }
+
+    /// Reads the pods that a scale selects, where they are needed.
+    fn read_pods(&mut self, scale: &Value, now: Instant) -> Result<(), TargetError> {
+        let Some(mut pods) = self.pods.take() else { return Ok(()) };
+        let found = match scale["status"]["selector"].as_str() {
+            Some(selector) if !selector.is_empty() => pods.read(&self.api, &self.namespace, selector, now),
+            _ => Err(PodsError::Other(format!(
+                "the scale of `{}` has no selector of pods, which a policy on `cpu` needs; add `labelSelectorPath` to its definition",
+                self.settings
+            ))),
+        };
+        self.pods = Some(pods);
+        found.map_err(|error| self.of_pods(error))
+    }
+
+    fn of_pods(&self, error: PodsError) -> TargetError {
+        match error {
+            PodsError::Api(ApiError::Refused { code: 404 | 503, .. }, right)
+                if right.group == "metrics.k8s.io" =>
+            {
+                TargetError(
+                    "Kubernetes has no metrics.k8s.io, which a policy on `cpu` needs; install metrics-server"
+                        .to_owned(),
+                )
+            }
+            PodsError::Api(error, right) => self.refused(error, &right),
+            PodsError::Other(text) => TargetError(text),
+        }
+    }
+
+    /// A hint which pods are to end first. A scale-in does not wait for it.
+    fn mark_idlest(&mut self, fewer: u32) {
+        let Some(mut pods) = self.pods.take() else { return };
+        let marked = pods.mark_idlest(&self.api, &self.namespace, fewer as usize);
+        self.pods = Some(pods);
+        if let Err(error) = marked {
+            let TargetError(text) = self.of_pods(error);
+            self.events.push(Event(format!("the idlest pods are not marked: {text}")));
+        }
     }
 
     /// Reads the scale, and sets it where it is still what was told last.
@@ -191,6 +235,9 @@ impl KubernetesTarget {
             let found = size_of(&scale);
             if found == size || told.is_some_and(|told| told != found) {
                 return Ok(self.snapshot(&scale));
+            }
+            if size < found {
+                self.mark_idlest(found - size);
             }
             scale["spec"]["replicas"] = json!(size);
             match self.api.call("PUT", &self.scale, Some(&scale)) {
@@ -207,6 +254,9 @@ impl KubernetesTarget {
 
     fn snapshot(&mut self, scale: &Value) -> Snapshot {
         let (size, there) = (size_of(scale), count(&scale["status"]["replicas"]));
+        if let Some(pods) = &self.pods {
+            return Snapshot { size, instances: pods.instances(), withdrawn: false };
+        }
         let began = self.last.is_none();
         self.since.resize(there as usize, (!began).then(Instant::now));
         let instances = self.since.iter().enumerate().map(|(id, since)| Instance {
@@ -216,6 +266,7 @@ impl KubernetesTarget {
             phase: if id < size as usize { Phase::Ready } else { Phase::Ending },
             started: *since,
             ready: *since,
+            usage: None,
         });
         Snapshot { size, instances: instances.collect(), withdrawn: false }
     }
@@ -239,6 +290,7 @@ impl KubernetesTarget {
         self.keep_lead(now)?;
         let Some((size, _)) = self.pending else {
             let scale = self.read()?;
+            self.read_pods(&scale, now)?;
             return Ok(self.snapshot(&scale));
         };
         if !self.election.leads(Instant::now()) {
@@ -328,7 +380,8 @@ impl RemoteTarget for KubernetesTarget {
                 missing.join(", ")
             )));
         }
-        self.read()?;
+        let scale = self.read()?;
+        self.read_pods(&scale, Instant::now())?;
         let others = self.autoscalers(&kind)?;
         if let Some(other) = others.first() {
             if apply {

@@ -1,4 +1,5 @@
-//! The loop: at each multiple of the step it reads, decides, acts and records. Monotonic time only.
+//! The loop: at each multiple of the step it reads, decides, acts and records. Monotonic time only; the system's clock is read
+//! once, for schedules.
 //!
 //! ## A machine that was busy
 //! A step that was missed is not skipped: the controller gets an empty sample for it, marked as missing metrics, and the
@@ -21,7 +22,7 @@ use control::scaling::controller::Policy;
 use status::scaler::Scaler;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// What is scaled by which policy.
 #[derive(Debug, Clone)]
@@ -111,6 +112,11 @@ pub trait Listener {
     fn period(&mut self, seen: &PeriodSeen);
     /// Whether the run is to end.
     fn ends(&mut self) -> bool;
+    /// The policy with schedules that count from now, in microseconds since 1970; none: that of the plan. It is asked for when
+    /// the scaler begins to decide, which for a standby is long after the plan was made.
+    fn policy(&mut self, _now_us: i64) -> Option<Policy> {
+        None
+    }
     /// It begins to decide: a standby has the lead now. Nothing was changed yet.
     ///
     /// # Errors
@@ -276,6 +282,9 @@ pub fn run(
         Some(target) => target.snapshot(),
         None => watched(live, &pool.instances, &mut BTreeMap::new()),
     };
+    let (began_us, begun) = (now_us(), Instant::now());
+    let plan =
+        &Plan { policy: listener.policy(began_us).unwrap_or_else(|| plan.policy.clone()), ..plan.clone() };
     let brain = plan.brain(seen.size);
     let path = plan.record(options);
     let create = || {
@@ -292,6 +301,7 @@ pub fn run(
         step_ns: brain.step().as_nanos() as u64,
         applies: options.apply,
         run: plan.run.clone(),
+        began_us: Some(began_us),
     }));
     let run = Run {
         plan,
@@ -303,7 +313,7 @@ pub fn run(
         meters,
         poller,
         record,
-        begun: Instant::now(),
+        begun,
         differences,
         used: BTreeMap::new(),
         watched: BTreeMap::new(),
@@ -326,6 +336,12 @@ pub fn run(
     let (ended, lost_lead) = run.until_the_end(listener);
     drop(lead);
     if lost_lead { Err(ScaleError::LostLead) } else { Ok(Some(ended)) }
+}
+
+/// The time of the system's clock, in microseconds since 1970.
+pub fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// Where the counts of requests come from.
@@ -410,7 +426,9 @@ fn check(plan: &Plan, options: Options) -> Result<(), ScaleError> {
     }
     for metric in policy.measures() {
         let help = match metric {
-            "cpu" if live.processes.is_none() => "add `live.processes`, whose processor time is read",
+            "cpu" if live.processes.is_none() && live.kubernetes.is_none() => {
+                "add `live.processes` or `live.kubernetes`, whose processor time is read"
+            }
             "credits" => "processor credits exist on burstable instances of a cloud only; use `cpu`",
             "recorded" => "values of a file exist in a simulation only; use a metric of the gateway",
             _ => continue,
@@ -598,8 +616,10 @@ impl Run<'_> {
         let mut all = Vec::new();
         for one in &snapshot.instances {
             let (last, now) = (before.remove(&one.id), used.get(&one.id).copied());
-            // A reading that is not newer is none; the next one has its time.
+            // A reading that is not newer is none; the next one has its time. A target says what is used now.
+            let step = self.step.as_secs_f64();
             let (seconds, passed) = match (last, now) {
+                _ if one.usage.is_some() => (one.usage.map_or(0.0, |usage| usage.used * step), step),
                 (Some(last), Some(now)) if now.at > last.at => {
                     ((now.seconds - last.seconds).max(0.0), now.at.duration_since(last.at).as_secs_f64())
                 }
@@ -608,6 +628,7 @@ impl Run<'_> {
             if let Some(kept) = now.or(last) {
                 self.used.insert(one.id, kept);
             }
+            let cores = one.usage.and_then(|usage| usage.allotted).unwrap_or(cores);
             all.push(InstanceSample {
                 id: one.id,
                 started_ns: Some(since(one.started)),
@@ -724,7 +745,7 @@ fn watched(live: &Live, pool: &[PoolInstance], known: &mut BTreeMap<String, u64>
             (false, _) => Phase::Starting,
         };
         let port = one.address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-        instances.push(Instance { id, process: None, port, phase, started: None, ready: None });
+        instances.push(Instance { id, process: None, port, phase, started: None, ready: None, usage: None });
     }
     let size = instances.iter().filter(|one| one.phase != Phase::Ending).count() as u32;
     Snapshot { size, instances, withdrawn: false }

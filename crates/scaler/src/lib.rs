@@ -33,10 +33,10 @@ mod target;
 
 pub use admin::{Admin, AdminError};
 pub use brain::{Brain, Decided, Goal};
-pub use drive::{Ended, Listener, Options, PeriodSeen, Plan, ScaleError, Told, run};
+pub use drive::{Ended, Listener, Options, PeriodSeen, Plan, ScaleError, Told, now_us, run};
 pub use record::{Begin, DecisionLine, Line, Record};
 pub use replay::{ReplayError, Replayed, begin, replay};
 pub use sample::{Counts, InstanceSample, Quality, Sample};
 pub use source::{FileSource, GatewaySource, Source, SourceError, Totals};
 pub use switches::switch;
-pub use target::{Event, Instance, Phase, RemoteTarget, Snapshot, Target, TargetError};
+pub use target::{Event, Instance, Phase, RemoteTarget, Snapshot, Target, TargetError, Usage};

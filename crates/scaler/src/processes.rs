@@ -460,6 +460,7 @@ impl LocalProcesses {
                 },
                 started: live.and_then(|live| live.launch.as_ref().and(live.started)),
                 ready: live.and_then(|live| live.ready),
+                usage: None,
             }
         };
         let instances = self.state.instances.iter().map(instance).collect();
@@ -539,6 +540,7 @@ pub fn watch(folder: &Path) -> Option<Snapshot> {
         },
         started: None,
         ready: None,
+        usage: None,
     };
     let instances: Vec<Instance> =
         state.instances.iter().filter(|kept| kept.is_alive()).map(instance).collect();

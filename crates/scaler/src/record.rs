@@ -48,6 +48,9 @@ pub struct Begin {
     /// The run of the ledger, such as `r12`; none: it was not kept there.
     #[serde(default)]
     pub run: Option<String>,
+    /// When the scaler began, in microseconds since 1970: schedules count from it. None in records of before it was kept.
+    #[serde(default)]
+    pub began_us: Option<i64>,
 }
 
 /// A decision.

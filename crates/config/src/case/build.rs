@@ -127,6 +127,10 @@ pub(super) fn build(
         builder.calendar = traffic.calendar.clone();
         (builder.warm_up, builder.measured) = (traffic.warm_up, traffic.measured);
     }
+    if let Some(begins) = given.live {
+        builder.calendar = builder.calendar.clone().at(begins);
+        (builder.warm_up, builder.measured) = (Duration::ZERO, YEAR);
+    }
     builder.zone(table);
     let built: Vec<_> =
         services.value.iter().enumerate().map(|(place, named)| builder.service(place, named)).collect();
@@ -164,6 +168,9 @@ pub(super) fn build(
     let day = traffic.day;
     Some(Built { system, clock, begins, prices, notes: traffic.notes, day, found })
 }
+
+/// How far ahead a live run knows its schedule.
+const YEAR: Duration = Duration::from_secs(366 * 86_400);
 
 /// The calendar of the file, before the dates of a traffic file.
 fn calendar(table: &CaseTable, report: &mut Report) -> Option<Calendar> {

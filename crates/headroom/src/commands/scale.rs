@@ -8,6 +8,7 @@ use crate::next::{Line, Typed};
 use crate::output;
 use crate::recorder::{About, Recorder};
 use config::case::{Case, Given, Stage};
+use control::scaling::controller::Policy;
 use documents::scale::{Account, Decision, Period};
 use ledger::RunId;
 use listener::Address;
@@ -139,13 +140,16 @@ fn complain(error: Error) -> Exit {
 
 fn scale(args: &Args) -> Result<Exit, Exit> {
     let file = args.file.as_deref().unwrap_or(Path::new(""));
-    let (mut plan, stage) = plan(file, args.stage.as_deref())?;
+    let (mut plan, stage) = plan(file, args.stage.as_deref(), Some(scaler::now_us()))?;
+    // The processor use of pods is read for a policy on it only.
+    let usage = plan.policy.measures().contains(&"cpu");
     if args.print_permissions {
         let target = plan.live.kubernetes.as_ref();
         let target = target.ok_or_else(|| complain(Error::NoPermissions(file.to_owned())))?;
-        return Ok(output::print(&cluster::permissions(target).map_err(|error| complain(error.into()))?));
+        let text = cluster::permissions(target, usage).map_err(|error| complain(error.into()))?;
+        return Ok(output::print(&text));
     }
-    let remote = plan.live.kubernetes.as_ref().map(cluster::target).transpose();
+    let remote = plan.live.kubernetes.as_ref().map(|target| cluster::target(target, usage)).transpose();
     let remote = remote.map_err(|error| complain(error.into()))?;
     let interrupts = Interrupts::listen().map_err(|error| complain(Error::Signals(error)))?;
     let serve = plan.live.serve.clone().map(|serve| (serve, plan.live.state.clone()));
@@ -167,6 +171,8 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
     });
     plan.run = begun.name();
     let mut story = Story {
+        file: file.to_owned(),
+        stage: plan.stage.clone(),
         json: args.json,
         applies: args.apply,
         interrupts,
@@ -232,12 +238,12 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
 mod cluster {
     use scaler::{RemoteTarget, ScaleError, settings::Kubernetes};
 
-    pub(super) fn target(settings: &Kubernetes) -> Result<Box<dyn RemoteTarget>, ScaleError> {
-        Ok(Box::new(scaler_kube::KubernetesTarget::new(settings)?))
+    pub(super) fn target(settings: &Kubernetes, usage: bool) -> Result<Box<dyn RemoteTarget>, ScaleError> {
+        Ok(Box::new(scaler_kube::KubernetesTarget::new(settings, usage)?))
     }
 
-    pub(super) fn permissions(settings: &Kubernetes) -> Result<String, ScaleError> {
-        Ok(scaler_kube::rights::manifest(settings)?)
+    pub(super) fn permissions(settings: &Kubernetes, usage: bool) -> Result<String, ScaleError> {
+        Ok(scaler_kube::rights::manifest(settings, usage)?)
     }
 }
 
@@ -245,18 +251,19 @@ mod cluster {
 mod cluster {
     use scaler::{RemoteTarget, ScaleError, settings::Kubernetes};
 
-    pub(super) fn target(_: &Kubernetes) -> Result<Box<dyn RemoteTarget>, ScaleError> {
+    pub(super) fn target(_: &Kubernetes, _: bool) -> Result<Box<dyn RemoteTarget>, ScaleError> {
         Err(ScaleError::NoKubernetes)
     }
 
-    pub(super) fn permissions(_: &Kubernetes) -> Result<String, ScaleError> {
+    pub(super) fn permissions(_: &Kubernetes, _: bool) -> Result<String, ScaleError> {
         Err(ScaleError::NoKubernetes)
     }
 }
 
-/// What a case file says of the running service.
-fn plan(file: &Path, stage: Option<&str>) -> Result<(Plan, Stage), Exit> {
-    let case = simulate::read(file, Given::default()).map_err(|error| refuse(&error))?;
+/// What a case file says of the running service, with schedules from `begins` on, in microseconds since 1970.
+fn plan(file: &Path, stage: Option<&str>, begins: Option<i64>) -> Result<(Plan, Stage), Exit> {
+    let given = Given { live: begins, ..Given::default() };
+    let case = simulate::read(file, given).map_err(|error| refuse(&error))?;
     let place = match stage {
         Some(name) => simulate::place(&case, name).map_err(|error| refuse(&error))?,
         None => in_force(&case),
@@ -316,7 +323,7 @@ fn replay(args: &Args, what: &str) -> Result<Exit, Exit> {
     let failed = |source| complain(Error::Replay { path: path.to_owned(), source });
     let begin = scaler::begin(&text).map_err(failed)?;
     let file = args.file.clone().unwrap_or_else(|| begin.case.clone().into());
-    let (plan, _) = plan(&file, args.stage.as_deref().or(Some(&begin.stage)))?;
+    let (plan, _) = plan(&file, args.stage.as_deref().or(Some(&begin.stage)), begin.began_us)?;
     let found = scaler::replay(&text, plan.brain(begin.size)).map_err(failed)?;
     let replayed = documents::scale::Replayed {
         record: path.display().to_string(),
@@ -331,6 +338,9 @@ fn replay(args: &Args, what: &str) -> Result<Exit, Exit> {
 
 /// Tells what happens: decisions on standard output, the rest on standard error.
 struct Story {
+    /// The case file, and its stage.
+    file: PathBuf,
+    stage: String,
     json: bool,
     applies: bool,
     interrupts: Interrupts,
@@ -355,6 +365,16 @@ impl Story {
 }
 
 impl Listener for Story {
+    fn policy(&mut self, now_us: i64) -> Option<Policy> {
+        let read = plan(&self.file, Some(&self.stage), Some(now_us));
+        if read.is_err() {
+            output::note(
+                "the case file cannot be read again: a schedule counts from when it was read before",
+            );
+        }
+        read.ok().map(|(plan, _)| plan.policy)
+    }
+
     fn decision(&mut self, told: &Told) {
         let Told { at, policy, from, to, reason, applied } = told.clone();
         let decision = Decision { at: at.as_secs_f64(), policy, from, to, reason, applied };

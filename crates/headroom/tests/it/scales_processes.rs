@@ -1,5 +1,6 @@
 //! `headroom scale` with real processes behind a real gateway: out and in under load, kills, standbys, mistakes.
 
+use crate::peers::peer;
 use crate::programs::{Server, free_addresses, headroom, text};
 use crate::schema::check;
 use serde_json::Value;
@@ -491,6 +492,71 @@ fn metrics_that_run_backwards_never_remove_an_instance() {
     writer.join().unwrap();
     let (out, err) = scaler.end();
     assert!(out.contains("metrics contradict each other; nothing is removed"), "{out}{err}");
+}
+
+#[test]
+fn a_schedule_is_of_the_clock_for_a_standby_too() {
+    let world = World::new(SERVES, "");
+    let begun = Instant::now();
+    let at = Command::new("date").args(["-u", "-d", "+12 seconds", "+%FT%TZ"]).output().unwrap();
+    let schedule =
+        format!("      schedule: [{{ at: '{}', min: 3 }}]\n      alarms:\n", text(&at.stdout).trim());
+    let case = std::fs::read_to_string(world.file()).unwrap().replacen("      alarms:\n", &schedule, 1);
+    std::fs::write(world.file(), case).unwrap();
+    let mut first = Scaler::start(world.scale(&["--apply"]));
+    eventually("the first instance serves", || world.ready().len() == 1);
+    let standby = Scaler::start(world.scale(&["--apply"]));
+    std::thread::sleep(Duration::from_secs(2));
+    first.kill();
+    while begun.elapsed() < Duration::from_secs(10) {
+        assert!(world.ready().len() < 2, "not yet");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    eventually("it is time for three", || world.ready().len() == 3);
+    standby.end();
+    replays(&world);
+}
+
+#[test]
+fn a_clock_that_is_set_changes_nothing() {
+    let Some(library) = peer("libfaketime.so.1") else { return };
+    let world = World::new(SERVES, "");
+    let offset = world.folder.path().join("offset");
+    let set = |text: &str| {
+        let new = offset.with_extension("new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(&new, &offset).unwrap();
+    };
+    set("+0");
+    let mut scaler = world.scale(&["--apply"]);
+    // The clock of the scaler and of its instances only; the monotonic one cannot be set.
+    scaler.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", &offset);
+    scaler.envs([("FAKETIME_NO_CACHE", "1"), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")]);
+    let scaler = Scaler::start(scaler);
+    eventually("the first instance serves", || world.ready().len() == 1);
+    let load = Load::start(world.listen, 8, Duration::from_millis(50));
+    eventually("the policy has scaled out", || world.ready().len() == 4);
+    let before = world.ready();
+    for step in ["+3600", "-7200", "+0"] {
+        set(step);
+        let end = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < end {
+            assert_eq!(world.ready(), before, "after {step}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    let (asked, failures) = load.end();
+    assert!(failures.is_empty(), "{} of {asked} failed: {failures:?}", failures.len());
+    eventually("it still scales in", || world.ready().len() == 1);
+    scaler.end();
+    let record = std::fs::read_to_string(world.state("record.jsonl")).unwrap();
+    let lines = record.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let samples: Vec<Value> = lines.filter(|line| line["line"] == "sample").collect();
+    for (number, sample) in samples.iter().enumerate() {
+        assert_eq!(sample["number"], number);
+        assert_eq!(sample["at_ns"], (number as u64 + 1) * 1_000_000_000, "each second has its step");
+    }
+    assert!(samples.len() > 9);
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn settings() -> Kubernetes {
 }
 
 fn target(server: &Server) -> KubernetesTarget {
-    KubernetesTarget::with_api(&settings(), Api::of_url(&server.url()))
+    KubernetesTarget::with_api(&settings(), Api::of_url(&server.url()), false)
 }
 
 /// A target that leads and has read a scale.
@@ -105,7 +105,7 @@ fn what_does_not_exist_is_named() {
         (Kubernetes { resource: "deploys".to_owned(), ..settings() }, "no resource `deploys.apps`"),
         (Kubernetes { resource: "daemonsets".to_owned(), ..settings() }, "no scale subresource"),
     ] {
-        let mut target = KubernetesTarget::with_api(&change, Api::of_url(&server.url()));
+        let mut target = KubernetesTarget::with_api(&change, Api::of_url(&server.url()), false);
         let error = target.check(true).unwrap_err().0;
         assert!(error.contains(expected), "{error}");
     }
@@ -196,7 +196,7 @@ fn a_standby_takes_over_from_a_leader_that_is_gone() {
 
 #[test]
 fn the_manifests_have_the_rights_and_no_other() {
-    let text = rights::manifest(&settings()).unwrap();
+    let text = rights::manifest(&settings(), false).unwrap();
     for line in [
         "- { apiGroups: ['apps'], resources: [deployments/scale], verbs: [get, update], resourceNames: [web] }",
         "- { apiGroups: ['autoscaling'], resources: [horizontalpodautoscalers], verbs: [list] }",
@@ -206,6 +206,6 @@ fn the_manifests_have_the_rights_and_no_other() {
         assert!(text.contains(line), "{text}");
     }
     assert_eq!(text.matches("apiGroups").count(), 4);
-    let error = rights::manifest(&Kubernetes { namespace: None, ..settings() }).unwrap_err().0;
+    let error = rights::manifest(&Kubernetes { namespace: None, ..settings() }, false).unwrap_err().0;
     assert!(error.contains("add `live.kubernetes.namespace`"), "{error}");
 }

@@ -1,6 +1,9 @@
 use crate::cluster::{Admin, Cluster};
 use scaler::settings::Kubernetes;
-use scaler::{Listener, Options, PeriodSeen, Phase, Plan, RemoteTarget, Snapshot, Target, TargetError, Told};
+use scaler::{
+    Ended, Listener, Options, PeriodSeen, Phase, Plan, RemoteTarget, ScaleError, Snapshot, Target,
+    TargetError, Told,
+};
 use scaler_kube::{KubernetesTarget, rights};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -8,6 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// One API server for all of them: it takes a quarter of a gigabyte, and the parts need what those before have made.
@@ -17,6 +21,7 @@ fn a_real_api_server_scales_as_the_scaler_says() {
     admin.post("/api/v1/namespaces", &json!({ "metadata": { "name": "shop" } })).unwrap();
     admin.post(DEPLOYMENTS, &deployment("web", 3)).unwrap();
     let settings = account(&cluster, &admin);
+    pods(&admin);
     the_printed_rights_suffice_and_each_is_needed(&cluster, &admin, &settings);
     a_size_is_read_and_set(&admin, &settings);
     a_write_that_conflicts_is_tried_again(&cluster, &admin, &settings);
@@ -25,6 +30,7 @@ fn a_real_api_server_scales_as_the_scaler_says() {
     a_custom_resource_is_scaled(&cluster, &admin);
     one_leads_and_a_standby_takes_over(&admin, &settings);
     a_scaler_follows_the_load(&admin, &settings);
+    the_processor_use_of_pods_is_read(&admin, &settings);
     a_server_that_restarts_is_waited_for(&mut cluster, &admin, &settings);
 }
 
@@ -61,7 +67,7 @@ fn of_account(kubeconfig: &Path) -> Kubernetes {
 
 /// The service account of the printed manifests.
 fn account(cluster: &Cluster, admin: &Admin) -> Kubernetes {
-    let manifest = rights::manifest(&of_account(Path::new(""))).unwrap();
+    let manifest = rights::manifest(&of_account(Path::new("")), true).unwrap();
     admin.create(&manifest, false).unwrap();
     let path = "/api/v1/namespaces/shop/serviceaccounts/headroom-scale-web/token";
     let token = admin.post(path, &json!({ "spec": { "expirationSeconds": 3600 } })).unwrap();
@@ -72,7 +78,11 @@ fn account(cluster: &Cluster, admin: &Admin) -> Kubernetes {
 
 /// A target that leads.
 fn leading(settings: &Kubernetes) -> KubernetesTarget {
-    let mut target = KubernetesTarget::new(settings).unwrap();
+    leading_with(settings, false)
+}
+
+fn leading_with(settings: &Kubernetes, usage: bool) -> KubernetesTarget {
+    let mut target = KubernetesTarget::new(settings, usage).unwrap();
     target.check(true).unwrap();
     assert_eq!(target.lead().unwrap(), None);
     target.work(None).unwrap();
@@ -104,7 +114,7 @@ fn until(
 }
 
 fn the_printed_rights_suffice_and_each_is_needed(cluster: &Cluster, admin: &Admin, settings: &Kubernetes) {
-    let checked = || KubernetesTarget::new(settings).unwrap().check(true);
+    let checked = || KubernetesTarget::new(settings, true).unwrap().check(true);
     // The server learns of roles from a watch of its own.
     eventually("the account has its rights", || checked().ok());
     let role = admin.get(ROLE).unwrap();
@@ -128,13 +138,13 @@ fn the_printed_rights_suffice_and_each_is_needed(cluster: &Cluster, admin: &Admi
         (Kubernetes { resource: "deploys".to_owned(), ..settings.clone() }, "no resource `deploys.apps`"),
         (Kubernetes { resource: "daemonsets".to_owned(), ..settings.clone() }, "no scale subresource"),
     ] {
-        let error = KubernetesTarget::new(&change).unwrap().check(true).unwrap_err().0;
+        let error = KubernetesTarget::new(&change, false).unwrap().check(true).unwrap_err().0;
         assert!(error.contains(expected), "{error}");
     }
     // With all rights it is the name that is wrong.
     let all = of_account(&cluster.kubeconfig("admin"));
     let wrong = Kubernetes { name: "wob".to_owned(), ..all };
-    let error = KubernetesTarget::new(&wrong).unwrap().check(true).unwrap_err().0;
+    let error = KubernetesTarget::new(&wrong, false).unwrap().check(true).unwrap_err().0;
     assert!(error.contains("there is no `deployments.apps/wob` in namespace shop"), "{error}");
 }
 
@@ -156,7 +166,7 @@ fn a_size_is_read_and_set(admin: &Admin, settings: &Kubernetes) {
     assert_eq!(size(admin), 9);
     // A right that is lost while it runs.
     let role = admin.get(ROLE).unwrap();
-    admin.merge(ROLE, &json!({ "rules": [role["rules"][1], role["rules"][2], role["rules"][3]] }));
+    admin.merge(ROLE, &json!({ "rules": role["rules"].as_array().unwrap()[1..] }));
     let error = until(&mut target, None, Result::is_err).unwrap_err().0;
     assert!(error.contains("403") && error.contains("`deployments/scale` `web`"), "{error}");
     admin.merge(ROLE, &json!({ "rules": role["rules"] }));
@@ -204,9 +214,9 @@ fn another_autoscaler_is_refused(admin: &Admin, settings: &Kubernetes) {
         "spec": { "scaleTargetRef": target, "maxReplicas": 9, "metrics": [{ "type": "Resource", "resource": cpu }] },
     });
     admin.post(path, &object).unwrap();
-    let error = KubernetesTarget::new(settings).unwrap().check(true).unwrap_err().0;
+    let error = KubernetesTarget::new(settings, false).unwrap().check(true).unwrap_err().0;
     assert!(error.contains("kubectl delete hpa other -n shop"), "{error}");
-    let mut recommends = KubernetesTarget::new(settings).unwrap();
+    let mut recommends = KubernetesTarget::new(settings, false).unwrap();
     recommends.check(false).unwrap();
     assert!(recommends.events()[0].0.contains("`other` sets the size now"));
     admin.delete(&format!("{path}/other"));
@@ -214,10 +224,10 @@ fn another_autoscaler_is_refused(admin: &Admin, settings: &Kubernetes) {
 
 fn credentials_that_are_not_accepted_are_named(cluster: &Cluster, settings: &Kubernetes) {
     let wrong = Kubernetes { kubeconfig: Some(cluster.kubeconfig("nobody")), ..settings.clone() };
-    let error = KubernetesTarget::new(&wrong).unwrap().check(true).unwrap_err().0;
+    let error = KubernetesTarget::new(&wrong, false).unwrap().check(true).unwrap_err().0;
     assert!(error.contains("(401); log in again"), "{error}");
     let none = Kubernetes { kubeconfig: Some("does-not-exist".into()), ..settings.clone() };
-    let error = KubernetesTarget::new(&none).err().unwrap().0;
+    let error = KubernetesTarget::new(&none, false).err().unwrap().0;
     assert!(error.contains("does-not-exist") && error.contains("`live.kubernetes`"), "{error}");
 }
 
@@ -259,13 +269,13 @@ fn a_custom_resource_is_scaled(cluster: &Cluster, admin: &Admin) {
     assert_eq!(target.work(Some(4)).unwrap().size, 4);
     assert_eq!(admin.get(&format!("{shops}/web")).unwrap()["spec"]["size"], 4);
     let stalls = Kubernetes { resource: "stalls".to_owned(), ..settings };
-    let error = KubernetesTarget::new(&stalls).unwrap().check(true).unwrap_err().0;
+    let error = KubernetesTarget::new(&stalls, false).unwrap().check(true).unwrap_err().0;
     assert!(error.contains("`stalls.example.com` has no scale subresource"), "{error}");
 }
 
 fn one_leads_and_a_standby_takes_over(admin: &Admin, settings: &Kubernetes) {
     let mut first = leading(settings);
-    let mut second = KubernetesTarget::new(settings).unwrap();
+    let mut second = KubernetesTarget::new(settings, false).unwrap();
     second.check(true).unwrap();
     let begun = Instant::now();
     // Longer than a Lease, while both are alive.
@@ -289,7 +299,7 @@ fn one_leads_and_a_standby_takes_over(admin: &Admin, settings: &Kubernetes) {
     assert_eq!(size(admin), before);
     // One that ends in order gives the lead up at once.
     drop(second);
-    let mut third = KubernetesTarget::new(settings).unwrap();
+    let mut third = KubernetesTarget::new(settings, false).unwrap();
     third.check(true).unwrap();
     assert_eq!(third.lead().unwrap(), None);
 }
@@ -310,7 +320,129 @@ fn a_server_that_restarts_is_waited_for(cluster: &mut Cluster, admin: &Admin, se
 fn a_scaler_follows_the_load(admin: &Admin, settings: &Kubernetes) {
     let gateway = Gateway::start();
     let folder = tempfile::tempdir().unwrap();
-    let text = format!(
+    let scaling = "
+      min: 2
+      max: 6
+      platform: local
+      repeat: each-period
+      alarms:
+        busy: { metric: requests, statistic: sum, above: '60', period: 1s }
+        idle: { metric: requests, statistic: sum, below: '30', period: 1s, missing: breaching }
+      policies:
+        out: { alarms: [busy], change: '+3', cooldown: 2s }
+        in: { alarms: [idle], change: '-3', cooldown: 2s }";
+    let text = case(&gateway, settings, scaling);
+    let plan = plan(&text, folder.path());
+    admin.merge(WEB, &json!({ "spec": { "replicas": 2 } }));
+    let run = Run::start(plan, false);
+    gateway.rate(100);
+    eventually("it scales out to the maximum", || (size(admin) == 6).then_some(()));
+    gateway.rate(10);
+    eventually("it scales in to the minimum", || (size(admin) == 2).then_some(()));
+    let heard = run.end();
+    assert!(heard.iter().filter(|told| told.applied).count() >= 4, "{heard:?}");
+    assert!(heard.iter().all(|told| (2..=6).contains(&told.to)), "{heard:?}");
+}
+
+/// An HPA on processor use, with pods as metrics-server tells of them.
+fn the_processor_use_of_pods_is_read(admin: &Admin, settings: &Kubernetes) {
+    let mut target = leading_with(settings, true);
+    let used = |snapshot: &Snapshot| {
+        let mut all: Vec<u64> = snapshot
+            .instances
+            .iter()
+            .filter(|one| one.phase == Phase::Ready)
+            .map(|one| (one.usage.unwrap().used * 1000.0).round() as u64)
+            .collect();
+        all.sort_unstable();
+        all
+    };
+    let snapshot = target.work(None).unwrap();
+    assert_eq!(used(&snapshot), [100, 500, 900]);
+    assert!(snapshot.instances.iter().all(|one| one.usage.unwrap().allotted == Some(0.5)));
+    // The idlest pod is the one to end first; when another one is, the mark is taken back.
+    admin.merge(WEB, &json!({ "spec": { "replicas": 3 } }));
+    until(&mut target, None, |worked| worked.as_ref().is_ok_and(|snapshot| snapshot.size == 3)).unwrap();
+    let cost = |name: &str| {
+        let pod = admin.get(&format!("{PODS}/{name}")).unwrap();
+        pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    target.work(Some(2)).unwrap();
+    assert_eq!((cost("web-1"), cost("web-2")), (Some("-1".to_owned()), None));
+    admin.merge(&format!("{METRICS}/web-1"), &metrics("web-1", "700m"));
+    until(&mut target, None, |worked| {
+        worked.as_ref().is_ok_and(|snapshot| used(snapshot) == [500, 700, 900])
+    })
+    .unwrap();
+    target.work(Some(1)).unwrap();
+    assert_eq!((cost("web-1"), cost("web-2")), (None, Some("-1".to_owned())));
+    drop(target);
+
+    let gateway = Gateway::start();
+    let folder = tempfile::tempdir().unwrap();
+    let scaling = "{ min: 2, max: 6, hpa: { cpu: 100%, behavior: true } }";
+    let text = case(&gateway, settings, scaling);
+    admin.merge(WEB, &json!({ "spec": { "replicas": 3 } }));
+    let run = Run::start(plan(&text, folder.path()), true);
+    // 0.5, 0.7 and 0.9 cores of 0.5 that each has requested
+    eventually("it has five", || (size(admin) == 5).then_some(()));
+    run.end();
+
+    // Without metrics nothing is known of the size any more.
+    let mut target = leading_with(settings, true);
+    admin.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pods.metrics.k8s.io");
+    let error = until(&mut target, None, Result::is_err).unwrap_err().0;
+    assert!(error.contains("install metrics-server"), "{error}");
+}
+
+const PODS: &str = "/api/v1/namespaces/shop/pods";
+const METRICS: &str = "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods";
+
+fn metrics(name: &str, cpu: &str) -> Value {
+    json!({
+        "apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics",
+        "metadata": { "name": name, "labels": { "app": "web" } },
+        "timestamp": "2026-01-01T00:00:00Z", "window": "15s",
+        "containers": [{ "name": "web", "usage": { "cpu": cpu, "memory": "64Mi" } }],
+    })
+}
+
+/// Pods of the deployment, which nothing starts here, and metrics.k8s.io, which a definition serves in place of metrics-server.
+fn pods(admin: &Admin) {
+    let account = json!({ "metadata": { "name": "default" } });
+    admin.post("/api/v1/namespaces/shop/serviceaccounts", &account).unwrap();
+    let schema =
+        json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": "pods.metrics.k8s.io",
+            "annotations": { "api-approved.kubernetes.io": "unapproved, a test" },
+        },
+        "spec": {
+            "group": "metrics.k8s.io", "scope": "Namespaced",
+            "names": { "plural": "pods", "singular": "pod", "kind": "PodMetrics" },
+            "versions": [{ "name": "v1beta1", "served": true, "storage": true, "schema": schema }],
+        },
+    });
+    admin.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).unwrap();
+    for (name, cpu) in [("web-1", "100m"), ("web-2", "500000000n"), ("web-3", "900m")] {
+        let container = json!({ "name": "web", "image": "registry.example/web", "resources": { "requests": { "cpu": "500m" } } });
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": { "name": name, "labels": { "app": "web" } }, "spec": { "containers": [container] },
+        });
+        let mut made = admin.post(PODS, &pod).unwrap();
+        made["status"] = json!({ "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] });
+        admin.put(&format!("{PODS}/{name}/status"), &made).unwrap();
+        eventually("metrics are served", || admin.post(METRICS, &metrics(name, cpu)).ok());
+    }
+}
+
+fn case(gateway: &Gateway, settings: &Kubernetes, scaling: &str) -> String {
+    format!(
         "case: scaled
 traffic: {{ rate: 10/s }}
 services:
@@ -319,17 +451,7 @@ services:
     server: {{ threads: 64 }}
     hosts: {{ small: {{ cores: 1 }} }}
     instances: 2
-    scaling:
-      min: 2
-      max: 6
-      platform: local
-      repeat: each-period
-      alarms:
-        busy: {{ metric: requests, statistic: sum, above: '60', period: 1s }}
-        idle: {{ metric: requests, statistic: sum, below: '30', period: 1s, missing: breaching }}
-      policies:
-        out: {{ alarms: [busy], change: '+3', cooldown: 2s }}
-        in: {{ alarms: [idle], change: '-3', cooldown: 2s }}
+    scaling: {scaling}
 live:
   gateway: {{ admin: '{}', pool: web }}
   kubernetes: {{ resource: deployments.apps/web, namespace: shop, kubeconfig: '{}' }}
@@ -338,13 +460,15 @@ live:
 ",
         gateway.address,
         settings.kubeconfig.as_ref().unwrap().display()
-    );
+    )
+}
+
+fn plan(text: &str, folder: &Path) -> Plan {
     let given = config::case::Given::default();
-    let case = config::case::parse("case.yaml", &text, folder.path(), given).unwrap();
+    let case = config::case::parse("case.yaml", text, folder, given).unwrap();
     let live = case.live(0).unwrap();
     let service = &case.stages[0].system.services[live.service];
-    let target = live.kubernetes.clone().unwrap();
-    let plan = Plan {
+    Plan {
         policy: service.scaling.policy.clone(),
         goal: None,
         instances: service.instances.get(),
@@ -355,26 +479,35 @@ live:
         service: service.name.clone(),
         run: None,
         live,
-    };
-    admin.merge(WEB, &json!({ "spec": { "replicas": 2 } }));
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let ends = Arc::new(AtomicBool::new(false));
-    let mut listener = Heard { ends: Arc::clone(&ends), decisions: Arc::clone(&heard) };
-    let runs = std::thread::spawn(move || {
-        let remote: Box<dyn RemoteTarget> = Box::new(KubernetesTarget::new(&target).unwrap());
-        let options = Options { apply: true, lasts: Some(Duration::from_secs(120)) };
-        scaler::run(&plan, options, Some(remote), &mut listener)
-    });
-    gateway.rate(100);
-    eventually("it scales out to the maximum", || (size(admin) == 6).then_some(()));
-    gateway.rate(10);
-    eventually("it scales in to the minimum", || (size(admin) == 2).then_some(()));
-    ends.store(true, Ordering::Relaxed);
-    let ended = runs.join().unwrap().unwrap().unwrap();
-    assert_eq!(ended.lost, 0);
-    let heard = heard.lock().unwrap();
-    assert!(heard.iter().filter(|told| told.applied).count() >= 4, "{heard:?}");
-    assert!(heard.iter().all(|told| (2..=6).contains(&told.to)), "{heard:?}");
+    }
+}
+
+/// A scaler that applies its decisions.
+struct Run {
+    ends: Arc<AtomicBool>,
+    decisions: Arc<Mutex<Vec<Told>>>,
+    thread: JoinHandle<Result<Option<Ended>, ScaleError>>,
+}
+
+impl Run {
+    fn start(plan: Plan, usage: bool) -> Self {
+        let (ends, decisions) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let mut listener = Heard { ends: Arc::clone(&ends), decisions: Arc::clone(&decisions) };
+        let thread = std::thread::spawn(move || {
+            let target = KubernetesTarget::new(plan.live.kubernetes.as_ref().unwrap(), usage).unwrap();
+            let options = Options { apply: true, lasts: Some(Duration::from_secs(120)) };
+            scaler::run(&plan, options, Some(Box::new(target)), &mut listener)
+        });
+        Run { ends, decisions, thread }
+    }
+
+    /// The decisions.
+    fn end(self) -> Vec<Told> {
+        self.ends.store(true, Ordering::Relaxed);
+        let ended = self.thread.join().unwrap().unwrap().unwrap();
+        assert_eq!(ended.lost, 0);
+        self.decisions.lock().unwrap().clone()
+    }
 }
 
 #[derive(Debug)]

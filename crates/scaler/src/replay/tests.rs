@@ -28,6 +28,7 @@ fn record() -> Vec<String> {
         step_ns,
         applies: true,
         run: None,
+        began_us: None,
     };
     let mut lines = vec![serde_json::to_string(&Line::Begin(begin)).unwrap()];
     let mut size = 1;

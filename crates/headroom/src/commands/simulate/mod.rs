@@ -244,7 +244,7 @@ pub fn run(args: &Args) -> Exit {
 
 fn simulate(args: &Args) -> Result<Exit, Error> {
     let measured = args.days.map(|days| Duration::from_secs(u64::from(days.get()) * 24 * 3600));
-    let given = Given { measured, seed: args.seed };
+    let given = Given { measured, seed: args.seed, live: None };
     let grid = args.grid.of(&args.stage)?;
     let Some(case) = args.source.read_grid(given, grid.as_ref())? else { return Ok(list_cases()) };
     let mut chosen = chosen(&case, if grid.is_some() { &[] } else { &args.stage })?;
