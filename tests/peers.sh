@@ -76,7 +76,7 @@ kube_apiserver() {
         if ! go version | grep -qE 'go1\.(2[1-9]|[3-9][0-9])'; then
             newer=$(cd "$(mktemp -d)" && go mod download -json "golang.org/toolchain@v0.0.1-go1.24.6.linux-$(go env GOARCH)" |
                 sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
-            chmod -R u+w,+x "$newer/bin" "$newer/pkg/tool" && go="$newer/bin/go" || return
+            [ -n "$newer" ] && chmod -R u+w,+x "$newer/bin" "$newer/pkg/tool" && go="$newer/bin/go" || return
         fi
         (cd $folder && $go build -buildvcs=false -trimpath -ldflags='-s -w' -o "$program" . >&2) || return
         echo "$version" >"$program.version"

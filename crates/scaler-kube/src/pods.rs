@@ -93,6 +93,13 @@ impl Pods {
             };
             self.known.insert(name.to_owned(), found);
         }
+        // Metrics that are missing for all of them are no use of nothing.
+        let mut ready = self.known.values().filter(|pod| pod.phase == Phase::Ready).peekable();
+        if ready.peek().is_some() && ready.all(|pod| pod.used.is_none()) {
+            return Err(PodsError::Other(
+                "metrics.k8s.io has no metrics of the ready pods; look at metrics-server".to_owned(),
+            ));
+        }
         self.read = Some(now);
         Ok(())
     }
@@ -120,11 +127,8 @@ impl Pods {
         }
     }
 
-    /// The pods as instances. One that is ready and has no metrics yet counts as busy as the others are.
+    /// The pods as instances.
     pub(crate) fn instances(&self) -> Vec<Instance> {
-        let measured =
-            || self.known.values().filter(|pod| pod.phase == Phase::Ready).filter_map(|pod| pod.used);
-        let mean = measured().sum::<f64>() / measured().count().max(1) as f64;
         let instance = |pod: &Pod| Instance {
             id: pod.number,
             process: None,
@@ -132,16 +136,12 @@ impl Pods {
             phase: pod.phase,
             started: pod.started,
             ready: if pod.phase == Phase::Ready { pod.ready } else { None },
-            usage: match (pod.used, pod.phase) {
-                (Some(used), _) => Some(Usage { used, allotted: pod.requested }),
-                (None, Phase::Ready) => Some(Usage { used: mean, allotted: pod.requested }),
-                (None, _) => None,
-            },
+            usage: Some(Usage { used: pod.used, allotted: pod.requested }),
         };
         self.known.values().map(instance).collect()
     }
 
-    /// Marks the idlest, so that so many of them are removed first.
+    /// Marks the idlest, so that so many of them are removed first; only as many as there is time for.
     pub(crate) fn mark_idlest(&mut self, api: &Api, namespace: &str, count: usize) -> Result<(), PodsError> {
         let mut ready: Vec<(&String, f64)> = self
             .known
@@ -151,14 +151,18 @@ impl Pods {
             .collect();
         ready.sort_by(|one, other| one.1.total_cmp(&other.1));
         let idlest: BTreeSet<String> = ready.into_iter().take(count).map(|(name, _)| name.clone()).collect();
-        let marked = std::mem::take(&mut self.marked);
-        let back = marked
-            .difference(&idlest)
-            .filter(|name| self.known.contains_key(*name))
-            .map(|name| (name, Value::Null));
-        let new = idlest.difference(&marked).map(|name| (name, json!("-1")));
-        for (name, cost) in back.chain(new) {
+        self.marked.retain(|name| self.known.contains_key(name));
+        let back: Vec<String> = self.marked.difference(&idlest).cloned().collect();
+        let new: Vec<String> = idlest.difference(&self.marked).cloned().collect();
+        let until = Instant::now() + MARKING;
+        for (name, is_marked) in
+            back.into_iter().map(|name| (name, false)).chain(new.into_iter().map(|name| (name, true)))
+        {
+            if Instant::now() > until {
+                break;
+            }
             let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
+            let cost = if is_marked { json!("-1") } else { Value::Null };
             let change = json!({ "metadata": { "annotations": { COST: cost } } });
             match api.call("PATCH", &path, Some(&change)) {
                 // It is gone already.
@@ -166,8 +170,12 @@ impl Pods {
                 Err(error) => return Err(PodsError::Api(error, Box::new(rights::pods("patch")))),
                 Ok(_) => {}
             }
+            if is_marked {
+                self.marked.insert(name)
+            } else {
+                self.marked.remove(&name)
+            };
         }
-        self.marked = idlest;
         Ok(())
     }
 }
@@ -186,14 +194,16 @@ fn phase_of(pod: &Value) -> Option<Phase> {
     Some(if is_ready { Phase::Ready } else { Phase::Starting })
 }
 
-/// The sum of `usage` or `resources.requests` over the containers; none where one of them has none.
+/// The sum of `usage` or `resources.requests` over the containers that run beside each other; none where one of them has none.
 fn cores(of: &Value, key: &str) -> Option<f64> {
-    let containers = of["containers"].as_array()?;
+    let sidecars =
+        of["initContainers"].as_array().into_iter().flatten().filter(|one| one["restartPolicy"] == "Always");
+    let containers = of["containers"].as_array()?.iter().chain(sidecars);
     let cores = |one: &Value| {
         let found = if key == "usage" { &one[key]["cpu"] } else { &one[key]["requests"]["cpu"] };
         Quantity::parse(found.as_str()?).map(Quantity::approximate)
     };
-    containers.iter().map(cores).sum()
+    containers.map(cores).sum()
 }
 
 /// A query's value, with what is not a letter, a digit or one of `-._~` percent-encoded.
@@ -207,6 +217,9 @@ fn encoded(text: &str) -> String {
 
 /// The annotation that orders the removal of pods: `PodDeletionCost` of the API of Kubernetes.
 const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
+/// How long pods are marked: the lead has to be kept meanwhile.
+const MARKING: Duration = Duration::from_secs(1);
 
 /// How often pods and metrics are read.
 const EACH: Duration = Duration::from_secs(5);
@@ -226,6 +239,12 @@ mod tests {
         let requests =
             json!({ "containers": [{ "resources": { "requests": { "cpu": "1" } } }, { "resources": {} }] });
         assert_eq!(cores(&requests, "resources"), None, "a request that is not known is no sum");
+        let asks = |cpu: &str| json!({ "requests": { "cpu": cpu } });
+        let sidecar = json!({
+            "containers": [{ "resources": asks("1") }],
+            "initContainers": [{ "resources": asks("4") }, { "resources": asks("250m"), "restartPolicy": "Always" }],
+        });
+        assert_eq!(cores(&sidecar, "resources"), Some(1.25));
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct KubernetesTarget {
     since: Vec<Option<Instant>>,
     /// The last problem, how many there were in a row, and until when nothing is tried.
     failed: Option<(TargetError, u32, Instant)>,
+    /// A size whose writing had no answer: it may have been set.
+    sent: Option<u32>,
     /// The size to set and since when.
     pending: Option<(u32, Instant)>,
     events: Vec<Event>,
@@ -63,6 +65,7 @@ impl KubernetesTarget {
             pods: usage.then(Pods::default),
             since: Vec::new(),
             failed: None,
+            sent: None,
             pending: None,
             events: Vec::new(),
         }
@@ -233,17 +236,31 @@ impl KubernetesTarget {
         for _ in 0..CONFLICTS {
             let mut scale = self.read()?;
             let found = size_of(&scale);
-            if found == size || told.is_some_and(|told| told != found) {
-                return Ok(self.snapshot(&scale));
+            let by_others = told.is_some_and(|told| told != found) && self.sent != Some(found);
+            if found == size || by_others {
+                return Ok(self.after_setting(&scale));
             }
             if size < found {
                 self.mark_idlest(found - size);
             }
+            // A request takes up to three seconds, so that the lead is still this one's when it arrives.
+            if !self.election.leads(Instant::now()) {
+                return Err(TargetError(format!(
+                    "the Lease `{}` was not renewed in time",
+                    self.settings.lease
+                )));
+            }
             scale["spec"]["replicas"] = json!(size);
+            self.sent = Some(size);
             match self.api.call("PUT", &self.scale, Some(&scale)) {
-                Ok(written) => return Ok(self.snapshot(&written)),
-                Err(error) if error.code() == Some(409) => {}
-                Err(error) => return Err(self.refused(error, &right)),
+                Ok(written) => return Ok(self.after_setting(&written)),
+                Err(error) if error.code() == Some(409) => self.sent = None,
+                Err(error) => {
+                    if error.code().is_some() {
+                        self.sent = None;
+                    }
+                    return Err(self.refused(error, &right));
+                }
             }
         }
         Err(TargetError(format!(
@@ -252,10 +269,17 @@ impl KubernetesTarget {
         )))
     }
 
+    /// The state with the size that was set. Pods that cannot be read do not undo it.
+    fn after_setting(&mut self, scale: &Value) -> Snapshot {
+        self.sent = None;
+        let stale = self.read_pods(scale, Instant::now()).is_err();
+        Snapshot { stale, ..self.snapshot(scale) }
+    }
+
     fn snapshot(&mut self, scale: &Value) -> Snapshot {
         let (size, there) = (size_of(scale), count(&scale["status"]["replicas"]));
         if let Some(pods) = &self.pods {
-            return Snapshot { size, instances: pods.instances(), withdrawn: false };
+            return Snapshot { size, instances: pods.instances(), withdrawn: false, stale: false };
         }
         let began = self.last.is_none();
         self.since.resize(there as usize, (!began).then(Instant::now));
@@ -268,7 +292,7 @@ impl KubernetesTarget {
             ready: *since,
             usage: None,
         });
-        Snapshot { size, instances: instances.collect(), withdrawn: false }
+        Snapshot { size, instances: instances.collect(), withdrawn: false, stale: false }
     }
 
     /// Renews the Lease where it is due.
@@ -293,9 +317,6 @@ impl KubernetesTarget {
             self.read_pods(&scale, now)?;
             return Ok(self.snapshot(&scale));
         };
-        if !self.election.leads(Instant::now()) {
-            return Err(TargetError(format!("the Lease `{}` was not renewed in time", self.settings.lease)));
-        }
         self.set(size)
     }
 }
@@ -333,7 +354,7 @@ impl Target for KubernetesTarget {
         }
         match self.try_to_work(now) {
             Ok(mut snapshot) => {
-                if self.failed.take().is_some() {
+                if !snapshot.stale && self.failed.take().is_some() {
                     self.events.push(Event(format!("`{}` is read again", self.settings)));
                 }
                 self.last = Some((now, snapshot.clone()));

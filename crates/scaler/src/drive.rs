@@ -112,10 +112,13 @@ pub trait Listener {
     fn period(&mut self, seen: &PeriodSeen);
     /// Whether the run is to end.
     fn ends(&mut self) -> bool;
-    /// The policy with schedules that count from now, in microseconds since 1970; none: that of the plan. It is asked for when
-    /// the scaler begins to decide, which for a standby is long after the plan was made.
-    fn policy(&mut self, _now_us: i64) -> Option<Policy> {
-        None
+    /// The plan with schedules that count from now, in microseconds since 1970; none: as it is. It is asked for when the
+    /// scaler begins to decide, which for a standby is long after the plan was made.
+    ///
+    /// # Errors
+    /// There is no such plan now: for example, the history of a forecast is too old.
+    fn plan(&mut self, _now_us: i64) -> Result<Option<Plan>, ScaleError> {
+        Ok(None)
     }
     /// It begins to decide: a standby has the lead now. Nothing was changed yet.
     ///
@@ -184,6 +187,9 @@ pub enum ScaleError {
         "`live.kubernetes` needs a build with the feature `kube`; build with `cargo build --release --features kube`"
     )]
     NoKubernetes,
+    /// The plan is not valid any more.
+    #[error("the case file is not valid for a run that begins now: {0}")]
+    NotNow(String),
     /// Another scaler has taken the lead.
     #[error("another scaler has the lead now; start this one again as its standby")]
     LostLead,
@@ -251,7 +257,7 @@ pub fn run(
                 return Ok(None);
             }
             begin(live, listener)?;
-            let first = remote.work(None)?;
+            let Some(first) = first_state(remote.as_mut(), listener)? else { return Ok(None) };
             Some(Worker::start(remote, first).map_err(thread)?)
         }
         (Some(settings), true, None) => {
@@ -283,8 +289,7 @@ pub fn run(
         None => watched(live, &pool.instances, &mut BTreeMap::new()),
     };
     let (began_us, begun) = (now_us(), Instant::now());
-    let plan =
-        &Plan { policy: listener.policy(began_us).unwrap_or_else(|| plan.policy.clone()), ..plan.clone() };
+    let plan = &listener.plan(began_us)?.unwrap_or_else(|| plan.clone());
     let brain = plan.brain(seen.size);
     let path = plan.record(options);
     let create = || {
@@ -370,6 +375,30 @@ fn wait_for_lead(remote: &mut dyn RemoteTarget, listener: &mut dyn Listener) -> 
         }
         if !pause(listener) {
             return Ok(false);
+        }
+    }
+}
+
+/// The first state of a remote target, which may not respond just now; none if the run was interrupted meanwhile.
+fn first_state(
+    remote: &mut dyn RemoteTarget,
+    listener: &mut dyn Listener,
+) -> Result<Option<Snapshot>, ScaleError> {
+    let mut told = None;
+    loop {
+        let error = match remote.work(None) {
+            Ok(snapshot) => return Ok(Some(snapshot)),
+            Err(error) => error,
+        };
+        if remote.lost_lead() {
+            return Err(ScaleError::LostLead);
+        }
+        if told.as_ref() != Some(&error) {
+            listener.note(&error.0);
+            told = Some(error);
+        }
+        if !pause(listener) {
+            return Ok(None);
         }
     }
 }
@@ -610,7 +639,9 @@ impl Run<'_> {
         let since = |at: Option<Instant>| {
             at.map_or(0, |at| at.saturating_duration_since(self.begun).as_nanos() as u64)
         };
-        let cores = self.plan.live.processes.as_ref().and_then(|processes| processes.cores);
+        let Live { processes, kubernetes, .. } = &self.plan.live;
+        let of_kubernetes = kubernetes.as_ref().and_then(|target| target.cores);
+        let cores = processes.as_ref().and_then(|processes| processes.cores).or(of_kubernetes);
         let cores = cores.unwrap_or_else(|| host::usable_cores().unwrap_or(1.0));
         let mut before = std::mem::take(&mut self.used);
         let mut all = Vec::new();
@@ -618,8 +649,12 @@ impl Run<'_> {
             let (last, now) = (before.remove(&one.id), used.get(&one.id).copied());
             // A reading that is not newer is none; the next one has its time. A target says what is used now.
             let step = self.step.as_secs_f64();
+            let unmeasured = one.usage.is_some_and(|usage| usage.used.is_none());
             let (seconds, passed) = match (last, now) {
-                _ if one.usage.is_some() => (one.usage.map_or(0.0, |usage| usage.used * step), step),
+                _ if unmeasured => (0.0, 0.0),
+                _ if one.usage.is_some() => {
+                    (one.usage.and_then(|usage| usage.used).unwrap_or(0.0) * step, step)
+                }
                 (Some(last), Some(now)) if now.at > last.at => {
                     ((now.seconds - last.seconds).max(0.0), now.at.duration_since(last.at).as_secs_f64())
                 }
@@ -631,7 +666,8 @@ impl Run<'_> {
             let cores = one.usage.and_then(|usage| usage.allotted).unwrap_or(cores);
             all.push(InstanceSample {
                 id: one.id,
-                started_ns: Some(since(one.started)),
+                // One of which nothing was measured yet is one that has not started, as Kubernetes sees it.
+                started_ns: (!unmeasured).then(|| since(one.started)),
                 ready_ns: (one.phase == Phase::Ready).then(|| since(one.ready)),
                 ending: one.phase == Phase::Ending,
                 cores,
@@ -748,7 +784,7 @@ fn watched(live: &Live, pool: &[PoolInstance], known: &mut BTreeMap<String, u64>
         instances.push(Instance { id, process: None, port, phase, started: None, ready: None, usage: None });
     }
     let size = instances.iter().filter(|one| one.phase != Phase::Ending).count() as u32;
-    Snapshot { size, instances, withdrawn: false }
+    Snapshot { size, instances, withdrawn: false, stale: false }
 }
 
 /// How often a standby tries to take the lead.

@@ -464,7 +464,7 @@ impl LocalProcesses {
             }
         };
         let instances = self.state.instances.iter().map(instance).collect();
-        Snapshot { size: self.state.size, instances, withdrawn: false }
+        Snapshot { size: self.state.size, instances, withdrawn: false, stale: false }
     }
 }
 
@@ -544,7 +544,12 @@ pub fn watch(folder: &Path) -> Option<Snapshot> {
     };
     let instances: Vec<Instance> =
         state.instances.iter().filter(|kept| kept.is_alive()).map(instance).collect();
-    (!instances.is_empty()).then_some(Snapshot { size: state.size, instances, withdrawn: false })
+    (!instances.is_empty()).then_some(Snapshot {
+        size: state.size,
+        instances,
+        withdrawn: false,
+        stale: false,
+    })
 }
 
 fn port_of(one: &PoolInstance) -> Option<u16> {

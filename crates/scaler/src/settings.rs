@@ -104,7 +104,7 @@ impl Processes {
 }
 
 /// A resource of Kubernetes with a scale subresource.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Kubernetes {
     /// The plural name of the resource, such as `deployments`.
     pub resource: String,
@@ -120,6 +120,8 @@ pub struct Kubernetes {
     pub context: Option<String>,
     /// The name of the Lease of the leader.
     pub lease: String,
+    /// The cores of a pod without a request; none: those of this machine.
+    pub cores: Option<f64>,
 }
 
 impl Kubernetes {

@@ -61,6 +61,8 @@ pub struct Snapshot {
     pub instances: Vec<Instance>,
     /// The size that was set last could not be set in time, and will not be any more.
     pub withdrawn: bool,
+    /// The size is known, and the instances are those of before.
+    pub stale: bool,
 }
 
 /// The phase of an instance.
@@ -96,8 +98,8 @@ pub struct Instance {
 /// The processor use of an instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usage {
-    /// Cores that it uses.
-    pub used: f64,
+    /// Cores that it uses; none: nothing was measured of it yet.
+    pub used: Option<f64>,
     /// Cores that it has requested; none: those of the case file.
     pub allotted: Option<f64>,
 }
@@ -150,7 +152,9 @@ impl Worker {
                         }
                         state.withdrawn |= snapshot.withdrawn;
                         state.snapshot = snapshot;
-                        state.told = Some(Instant::now());
+                        if !state.snapshot.stale {
+                            state.told = Some(Instant::now());
+                        }
                         state.error = None;
                     }
                     Err(error) => {

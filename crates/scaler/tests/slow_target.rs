@@ -43,6 +43,7 @@ impl Target for Slow {
             size: self.size,
             instances: (0..u64::from(self.size)).map(ready).collect(),
             withdrawn: false,
+            stale: false,
         })
     }
 
@@ -112,6 +113,7 @@ fn a_target_that_answers_slowly_delays_no_decision() {
                 kubeconfig: None,
                 context: None,
                 lease: "web".to_owned(),
+                cores: None,
             }),
             guard: GuardSettings::new(1, 9),
             period: Duration::from_secs(2),

@@ -61,7 +61,10 @@ impl Case {
             gateway: section.gateway.clone(),
             file: section.file.clone(),
             processes,
-            kubernetes: section.kubernetes.clone(),
+            kubernetes: section
+                .kubernetes
+                .clone()
+                .map(|target| Kubernetes { cores: found.hosts.first().map(allotted), ..target }),
             guard: GuardSettings { min, max, ..section.guard.clone() },
             period: section.period,
             stale_after: section.stale_after,
@@ -203,6 +206,7 @@ fn read_kubernetes(table: &LiveKubernetesTable, base: &Path, report: &mut Report
         kubeconfig: kubeconfig.as_ref().map(|at| base.join(&at.value.0)),
         context: text(context),
         lease: text(lease).unwrap_or_else(|| format!("headroom-{name}")),
+        cores: None,
     })
 }
 

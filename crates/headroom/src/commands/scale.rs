@@ -8,12 +8,11 @@ use crate::next::{Line, Typed};
 use crate::output;
 use crate::recorder::{About, Recorder};
 use config::case::{Case, Given, Stage};
-use control::scaling::controller::Policy;
 use documents::scale::{Account, Decision, Period};
 use ledger::RunId;
 use listener::Address;
 use scaler::settings;
-use scaler::{Ended, Goal, Listener, Options, Plan, Told};
+use scaler::{Ended, Goal, Listener, Options, Plan, ScaleError, Told};
 use scaler_api::Server;
 use serde_json::json;
 use std::fs::File;
@@ -99,7 +98,7 @@ enum Error {
     #[error("{} has no `live.kubernetes`; other targets need no permissions of a cluster", .0.display())]
     NoPermissions(PathBuf),
     #[error(transparent)]
-    Scale(#[from] scaler::ScaleError),
+    Scale(#[from] ScaleError),
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
     #[error("cannot read {}", path.display())]
@@ -130,7 +129,7 @@ pub fn run(args: &Args) -> Exit {
 
 fn complain(error: Error) -> Exit {
     let exit = match &error {
-        Error::Scale(scaler::ScaleError::System { .. } | scaler::ScaleError::LostLead)
+        Error::Scale(ScaleError::System { .. } | ScaleError::LostLead)
         | Error::Signals(_)
         | Error::Record { .. } => Exit::Failed,
         _ => Exit::Usage,
@@ -140,7 +139,8 @@ fn complain(error: Error) -> Exit {
 
 fn scale(args: &Args) -> Result<Exit, Exit> {
     let file = args.file.as_deref().unwrap_or(Path::new(""));
-    let (mut plan, stage) = plan(file, args.stage.as_deref(), Some(scaler::now_us()))?;
+    let text = text_of(file)?;
+    let (mut plan, stage, place) = plan(file, &text, args.stage.as_deref(), Some(scaler::now_us()))?;
     // The processor use of pods is read for a policy on it only.
     let usage = plan.policy.measures().contains(&"cpu");
     if args.print_permissions {
@@ -161,7 +161,7 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
         target: &format!("{}, pool {} of {}", plan.service, plan.live.gateway.pool, plan.live.gateway.admin),
         config: json!({
             "case": plan.case,
-            "text": std::fs::read_to_string(file).unwrap_or_default(),
+            "text": text,
             "stage": plan.stage,
             "applies": args.apply,
             "record": record.display().to_string(),
@@ -172,7 +172,9 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
     plan.run = begun.name();
     let mut story = Story {
         file: file.to_owned(),
-        stage: plan.stage.clone(),
+        text,
+        place,
+        run: plan.run.clone(),
         json: args.json,
         applies: args.apply,
         interrupts,
@@ -260,20 +262,38 @@ mod cluster {
     }
 }
 
+fn text_of(file: &Path) -> Result<String, Exit> {
+    let text = fields::text_of(file, "a case file is UTF-8 text; see cases/accounts.yaml");
+    text.map_err(|problems| refuse(&simulate::Error::Problems(problems)))
+}
+
 /// What a case file says of the running service, with schedules from `begins` on, in microseconds since 1970.
-fn plan(file: &Path, stage: Option<&str>, begins: Option<i64>) -> Result<(Plan, Stage), Exit> {
+fn plan(
+    file: &Path,
+    text: &str,
+    stage: Option<&str>,
+    begins: Option<i64>,
+) -> Result<(Plan, Stage, usize), Exit> {
     let given = Given { live: begins, ..Given::default() };
-    let case = simulate::read(file, given).map_err(|error| refuse(&error))?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let case = config::case::parse(&file.display().to_string(), text, folder, given);
+    let case = case.map_err(|problems| refuse(&simulate::Error::Problems(problems)))?;
     let place = match stage {
         Some(name) => simulate::place(&case, name).map_err(|error| refuse(&error))?,
         None => in_force(&case),
     };
-    let live = case.live(place).ok_or_else(|| complain(Error::NoLive(file.to_owned())))?;
-    let stage = case.stages[place].clone();
+    let plan = plan_of(&case, place, file).ok_or_else(|| complain(Error::NoLive(file.to_owned())))?;
+    Ok((plan, case.stages[place].clone(), place))
+}
+
+/// The plan of a stage; none without a `live` section.
+fn plan_of(case: &Case, place: usize, file: &Path) -> Option<Plan> {
+    let live = case.live(place)?;
+    let stage = &case.stages[place];
     let service = &stage.system.services[live.service];
     let scaling = &service.scaling;
     let quotas = &stage.system.quotas;
-    let plan = Plan {
+    Some(Plan {
         policy: scaling.policy.clone(),
         goal: scaling.goal.map(|goal| Goal { quantile: goal.quantile, below: goal.below }),
         instances: service.instances.get(),
@@ -284,8 +304,7 @@ fn plan(file: &Path, stage: Option<&str>, begins: Option<i64>) -> Result<(Plan, 
         service: service.name.clone(),
         run: None,
         live,
-    };
-    Ok((plan, stage))
+    })
 }
 
 /// The last stage in sequence: the policy that the account ended with.
@@ -323,7 +342,8 @@ fn replay(args: &Args, what: &str) -> Result<Exit, Exit> {
     let failed = |source| complain(Error::Replay { path: path.to_owned(), source });
     let begin = scaler::begin(&text).map_err(failed)?;
     let file = args.file.clone().unwrap_or_else(|| begin.case.clone().into());
-    let (plan, _) = plan(&file, args.stage.as_deref().or(Some(&begin.stage)), begin.began_us)?;
+    let stage = args.stage.as_deref().or(Some(&begin.stage));
+    let (plan, _, _) = plan(&file, &text_of(&file)?, stage, begin.began_us)?;
     let found = scaler::replay(&text, plan.brain(begin.size)).map_err(failed)?;
     let replayed = documents::scale::Replayed {
         record: path.display().to_string(),
@@ -338,9 +358,11 @@ fn replay(args: &Args, what: &str) -> Result<Exit, Exit> {
 
 /// Tells what happens: decisions on standard output, the rest on standard error.
 struct Story {
-    /// The case file, and its stage.
+    /// The case file, its text, the index of the stage, and the run of the ledger.
     file: PathBuf,
-    stage: String,
+    text: String,
+    place: usize,
+    run: Option<String>,
     json: bool,
     applies: bool,
     interrupts: Interrupts,
@@ -365,14 +387,14 @@ impl Story {
 }
 
 impl Listener for Story {
-    fn policy(&mut self, now_us: i64) -> Option<Policy> {
-        let read = plan(&self.file, Some(&self.stage), Some(now_us));
-        if read.is_err() {
-            output::note(
-                "the case file cannot be read again: a schedule counts from when it was read before",
-            );
-        }
-        read.ok().map(|(plan, _)| plan.policy)
+    fn plan(&mut self, now_us: i64) -> Result<Option<Plan>, ScaleError> {
+        // The text that was checked, whatever the file has now.
+        let given = Given { live: Some(now_us), ..Given::default() };
+        let folder = self.file.parent().unwrap_or(Path::new(""));
+        let case = config::case::parse(&self.file.display().to_string(), &self.text, folder, given);
+        let case = case.map_err(|problems| ScaleError::NotNow(problems.to_string()))?;
+        let plan = plan_of(&case, self.place, &self.file);
+        Ok(plan.map(|plan| Plan { run: self.run.clone(), ..plan }))
     }
 
     fn decision(&mut self, told: &Told) {

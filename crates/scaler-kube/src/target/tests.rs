@@ -15,6 +15,7 @@ fn settings() -> Kubernetes {
         kubeconfig: None,
         context: None,
         lease: "headroom-web".to_owned(),
+        cores: None,
     }
 }
 
@@ -75,6 +76,17 @@ fn a_conflict_is_tried_again_and_somebody_elses_size_is_left() {
     server.change(|state| state.conflicts = 100);
     let error = target.work(Some(2)).unwrap_err();
     assert!(error.0.contains("at each of 5 attempts"), "{error}");
+}
+
+#[test]
+fn a_size_whose_answer_was_lost_is_nobody_elses() {
+    let server = Server::start(4, 4);
+    let mut target = leading(&server);
+    server.change(|state| state.lost = 1);
+    target.work(Some(6)).unwrap_err();
+    assert_eq!(server.size(), 6, "it was set");
+    let snapshot = until(&mut target, Some(8), |worked| worked.clone().ok());
+    assert_eq!((snapshot.size, server.size()), (8, 8));
 }
 
 #[test]

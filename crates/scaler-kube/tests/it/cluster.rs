@@ -83,7 +83,13 @@ impl Cluster {
             .spawn();
         self.server = Some(server.unwrap());
         let begun = Instant::now();
-        while !self.folder.path().join("certificates/apiserver.crt").exists() {
+        let certificates = self.folder.path().join("certificates/apiserver.crt");
+        // Its own, and that of its authority.
+        let is_written = || {
+            let text = std::fs::read_to_string(&certificates).unwrap_or_default();
+            text.matches("END CERTIFICATE").count() == 2
+        };
+        while !is_written() {
             assert!(begun.elapsed() < Duration::from_secs(120), "{}", self.logs());
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -62,6 +62,7 @@ fn of_account(kubeconfig: &Path) -> Kubernetes {
         kubeconfig: Some(kubeconfig.to_owned()),
         context: None,
         lease: "headroom-web".to_owned(),
+        cores: None,
     }
 }
 
@@ -84,8 +85,8 @@ fn leading(settings: &Kubernetes) -> KubernetesTarget {
 fn leading_with(settings: &Kubernetes, usage: bool) -> KubernetesTarget {
     let mut target = KubernetesTarget::new(settings, usage).unwrap();
     target.check(true).unwrap();
-    assert_eq!(target.lead().unwrap(), None);
-    target.work(None).unwrap();
+    eventually("it leads", || target.lead().ok().filter(Option::is_none));
+    until(&mut target, None, Result::is_ok).unwrap();
     target
 }
 
@@ -93,14 +94,14 @@ fn size(admin: &Admin) -> u64 {
     admin.get(WEB).unwrap()["spec"]["replicas"].as_u64().unwrap()
 }
 
-/// Until it holds, for at most a minute.
+/// Until it holds, for at most two minutes.
 fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(found) = found() {
             return found;
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        assert!(begun.elapsed() < Duration::from_secs(120), "{what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -123,9 +124,10 @@ fn the_printed_rights_suffice_and_each_is_needed(cluster: &Cluster, admin: &Admi
         let mut fewer = rules.clone();
         let gone = fewer.remove(place);
         admin.merge(ROLE, &json!({ "rules": fewer }));
-        let error = eventually("a missing right is found", || checked().err()).0;
-        let resource = gone["resources"][0].as_str().unwrap();
-        assert!(error.contains(&format!("on `{resource}`")), "{error}");
+        let resource = format!("on `{}`", gone["resources"][0].as_str().unwrap());
+        eventually("the missing right is named", || {
+            checked().err().filter(|error| error.0.contains(&resource))
+        });
     }
     admin.merge(ROLE, &json!({ "rules": rules }));
     eventually("the account has its rights again", || checked().ok());
@@ -280,14 +282,14 @@ fn one_leads_and_a_standby_takes_over(admin: &Admin, settings: &Kubernetes) {
     let begun = Instant::now();
     // Longer than a Lease, while both are alive.
     while begun.elapsed() < Duration::from_secs(12) {
-        first.work(None).unwrap();
-        assert!(second.lead().unwrap().is_some());
+        assert!(first.work(None).is_ok() || !first.lost_lead());
+        assert!(!matches!(second.lead(), Ok(None)), "there is one");
         std::thread::sleep(Duration::from_millis(250));
     }
     // The first one is killed: it neither renews the Lease nor gives it up.
     let killed = Instant::now();
     let transitions = admin.get(LEASE).unwrap()["spec"]["leaseTransitions"].as_u64().unwrap();
-    eventually("the standby leads", || second.lead().unwrap().is_none().then_some(()));
+    eventually("the standby leads", || second.lead().ok().filter(Option::is_none));
     let took = killed.elapsed();
     assert!(took > Duration::from_secs(5), "not before the Lease is over: {took:?}");
     assert!(took < Duration::from_secs(15), "{took:?}");
@@ -301,7 +303,7 @@ fn one_leads_and_a_standby_takes_over(admin: &Admin, settings: &Kubernetes) {
     drop(second);
     let mut third = KubernetesTarget::new(settings, false).unwrap();
     third.check(true).unwrap();
-    assert_eq!(third.lead().unwrap(), None);
+    eventually("it leads", || third.lead().ok().filter(Option::is_none));
 }
 
 fn a_server_that_restarts_is_waited_for(cluster: &mut Cluster, admin: &Admin, settings: &Kubernetes) {
@@ -352,7 +354,7 @@ fn the_processor_use_of_pods_is_read(admin: &Admin, settings: &Kubernetes) {
             .instances
             .iter()
             .filter(|one| one.phase == Phase::Ready)
-            .map(|one| (one.usage.unwrap().used * 1000.0).round() as u64)
+            .map(|one| (one.usage.unwrap().used.unwrap() * 1000.0).round() as u64)
             .collect();
         all.sort_unstable();
         all
@@ -392,9 +394,14 @@ fn the_processor_use_of_pods_is_read(admin: &Admin, settings: &Kubernetes) {
 
     // Without metrics nothing is known of the size any more.
     let mut target = leading_with(settings, true);
-    admin.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pods.metrics.k8s.io");
+    for name in ["web-1", "web-2", "web-3"] {
+        admin.delete(&format!("{METRICS}/{name}"));
+    }
     let error = until(&mut target, None, Result::is_err).unwrap_err().0;
-    assert!(error.contains("install metrics-server"), "{error}");
+    assert!(error.contains("no metrics of the ready pods"), "{error}");
+    admin.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pods.metrics.k8s.io");
+    let is_named = |worked: &Result<Snapshot, TargetError>| matches!(worked, Err(error) if error.0.contains("install metrics-server"));
+    until(&mut target, None, is_named).unwrap_err();
 }
 
 const PODS: &str = "/api/v1/namespaces/shop/pods";

@@ -27,6 +27,8 @@ pub(super) struct State {
     pub(super) forbidden: Option<(&'static str, &'static str)>,
     /// A verb of the scale that reviews deny.
     pub(super) lacks: Option<&'static str>,
+    /// Writes of the scale whose answer is lost.
+    pub(super) lost: u32,
     /// Connections are closed.
     pub(super) down: bool,
 }
@@ -103,6 +105,11 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) -> Option<()> {
             return None;
         }
         let (code, answer) = state.answer(&method, &path, body);
+        if method == "PUT" && path == SCALE && state.lost > 0 {
+            state.lost -= 1;
+            let _ = stream.shutdown(Shutdown::Both);
+            return None;
+        }
         drop(state);
         let text = answer.to_string();
         let head = format!(
