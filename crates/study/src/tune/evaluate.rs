@@ -270,7 +270,7 @@ const BY_REQUEST: usize = 40;
 /// Candidates to confirm besides today's and the last one.
 const CONFIRMATIONS: usize = 4;
 /// Points of the frontier to simulate request by request, in each of two passes.
-const SKETCHES: usize = 12;
+const SKETCHES: usize = 11;
 /// Fewer candidates are not announced.
 const FEW: usize = 20;
 /// A recording of a service has about 200 kB, so these have about 256 MB.
