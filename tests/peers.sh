@@ -21,23 +21,15 @@ system() { # name, Debian packages
     found=$(command -v "$name") && link "$name" "$found"
 }
 
-unpacked() { # a program, and the Debian package of that or another name, which would start a service if it were installed
-    local name=$1 package=${2:-$1} folder="$peers/unpacked"
-    if ! command -v "$name" >/dev/null && [ -z "$(find "$folder" -type f -path "*bin/$name" 2>/dev/null)" ] &&
+unpacked() { # a program, the Debian package of that or another name, which would start a service if it were installed, its folder
+    local name=$1 package=${2:-$1} place="${3:-*bin}/$1" folder="$peers/unpacked"
+    if ! command -v "$name" >/dev/null && [ -z "$(find "$folder" -type f -path "$place" 2>/dev/null)" ] &&
         command -v apt-get >/dev/null && mkdir -p "$folder"; then
         { [ "$(id -u)" != 0 ] || apt-get update -qq; } >&2 || true
         { (cd "$folder" && apt-get download -qq "$package" && dpkg-deb -x "$package"_*.deb . && rm "$package"_*.deb); } >&2 || true
     fi
     local found
-    found=$(command -v "$name" || find "$folder" -type f -path "*bin/$name" | grep .) && link "$name" "$found"
-}
-
-faketime_library() { # a library that changes what programs read of the clock
-    local folder="$peers/unpacked" name=libfaketime.so.1 found
-    if [ -z "$(find /usr/lib "$folder" -name $name 2>/dev/null)" ] && command -v apt-get >/dev/null && mkdir -p "$folder"; then
-        { (cd "$folder" && apt-get download -qq libfaketime && dpkg-deb -x libfaketime_*.deb . && rm libfaketime_*.deb); } >&2 || true
-    fi
-    found=$(find /usr/lib "$folder" -name $name 2>/dev/null | head -1 | grep .) && link $name "$found"
+    found=$(command -v "$name" || find "$folder" -type f -path "$place" | grep .) && link "$name" "$found"
 }
 
 venv() { # a package of Python with a command of the same name
@@ -101,7 +93,7 @@ unpacked h2o || missing+=(h2o)
 system openssl openssl || missing+=(openssl)
 system node nodejs || missing+=(node)
 go_with_library || missing+=(go)
-faketime_library || missing+=(libfaketime)
+unpacked libfaketime.so.1 libfaketime '*faketime' || missing+=(libfaketime)
 unpacked etcd etcd-server || missing+=(etcd)
 kube_apiserver || missing+=(kube-apiserver)
 if [ ${#missing[@]} -gt 0 ]; then
