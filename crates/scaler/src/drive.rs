@@ -253,7 +253,7 @@ pub fn run(
     let mut lead = None;
     let target = match (&live.processes, options.apply, remote) {
         (_, apply, Some(mut remote)) => {
-            if apply && !wait_for_lead(remote.as_mut(), listener)? {
+            if apply && wait_for_lead(remote.as_mut(), listener)?.is_none() {
                 return Ok(None);
             }
             begin(live, listener)?;
@@ -358,25 +358,40 @@ fn open(live: &Live) -> Result<Box<dyn Source>, ScaleError> {
     })
 }
 
-/// Waits for the lead of a remote target; false if the run was interrupted meanwhile.
-fn wait_for_lead(remote: &mut dyn RemoteTarget, listener: &mut dyn Listener) -> Result<bool, ScaleError> {
+/// Attempts something until it is possible, and tells why it is not yet whenever that changes; none if the run was interrupted
+/// meanwhile.
+fn wait_for<T>(
+    listener: &mut dyn Listener,
+    mut attempt: impl FnMut() -> Result<Result<T, String>, ScaleError>,
+) -> Result<Option<T>, ScaleError> {
     let mut told = None;
     loop {
-        let why = match remote.lead() {
-            Ok(None) => return Ok(true),
-            Ok(Some(who)) => {
-                format!("standby: {who} leads; this one takes over when that one ends")
-            }
-            Err(error) => format!("standby: {error}"),
+        let why = match attempt()? {
+            Ok(found) => return Ok(Some(found)),
+            Err(why) => why,
         };
         if told.as_ref() != Some(&why) {
             listener.note(&why);
             told = Some(why);
         }
         if !pause(listener) {
-            return Ok(false);
+            return Ok(None);
         }
     }
+}
+
+/// Waits for the lead of a remote target; none if the run was interrupted meanwhile.
+fn wait_for_lead(
+    remote: &mut dyn RemoteTarget,
+    listener: &mut dyn Listener,
+) -> Result<Option<()>, ScaleError> {
+    wait_for(listener, || {
+        Ok(match remote.lead() {
+            Ok(None) => Ok(()),
+            Ok(Some(who)) => Err(format!("standby: {who} leads; this one takes over when that one ends")),
+            Err(error) => Err(format!("standby: {error}")),
+        })
+    })
 }
 
 /// The first state of a remote target, which may not respond just now; none if the run was interrupted meanwhile.
@@ -384,23 +399,11 @@ fn first_state(
     remote: &mut dyn RemoteTarget,
     listener: &mut dyn Listener,
 ) -> Result<Option<Snapshot>, ScaleError> {
-    let mut told = None;
-    loop {
-        let error = match remote.work(None) {
-            Ok(snapshot) => return Ok(Some(snapshot)),
-            Err(error) => error,
-        };
-        if remote.lost_lead() {
-            return Err(ScaleError::LostLead);
-        }
-        if told.as_ref() != Some(&error) {
-            listener.note(&error.0);
-            told = Some(error);
-        }
-        if !pause(listener) {
-            return Ok(None);
-        }
-    }
+    wait_for(listener, || match remote.work(None) {
+        Ok(snapshot) => Ok(Ok(snapshot)),
+        Err(_) if remote.lost_lead() => Err(ScaleError::LostLead),
+        Err(error) => Ok(Err(error.0)),
+    })
 }
 
 /// Waits before the next attempt to lead; false if the run was interrupted meanwhile.
@@ -420,24 +423,18 @@ fn begin(live: &Live, listener: &mut dyn Listener) -> Result<(), ScaleError> {
     listener.begins().map_err(|source| ScaleError::Serve { address: serve.listen.clone(), source })
 }
 
-/// Waits for the lead; none if the run was interrupted meanwhile.
+/// Waits for the lead of a state directory; none if the run was interrupted meanwhile.
 fn take_lead(folder: &std::path::Path, listener: &mut dyn Listener) -> Result<Option<Lead>, ScaleError> {
-    let mut told = false;
-    loop {
-        match Lead::take(folder) {
-            Ok(lead) => return Ok(Some(lead)),
-            Err(error @ LeadError::Other { .. }) => {
-                if !told {
-                    listener.note(&format!("standby: {error}; this one takes over when that one ends"));
-                    told = true;
-                }
-            }
-            Err(error) => return Err(error.into()),
+    // Told once, whoever leads later.
+    let mut first = None;
+    wait_for(listener, || match Lead::take(folder) {
+        Ok(lead) => Ok(Ok(lead)),
+        Err(error @ LeadError::Other { .. }) => {
+            let why = || format!("standby: {error}; this one takes over when that one ends");
+            Ok(Err(first.get_or_insert_with(why).clone()))
         }
-        if !pause(listener) {
-            return Ok(None);
-        }
-    }
+        Err(error) => Err(error.into()),
+    })
 }
 
 /// What is wrong with a plan, before anything is asked.
