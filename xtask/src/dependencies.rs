@@ -9,7 +9,7 @@ use std::fs;
 type Uses = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// What the crates themselves use.
-const TABLE: [Uses; 28] = [
+const TABLE: [Uses; 29] = [
     ("units", &[]),
     ("stats", &[]),
     ("control", &[("stats", "random streams, intervals, drift"), ("units", QUANTITIES)]),
@@ -88,12 +88,14 @@ const TABLE: [Uses; 28] = [
             ("stats", "sketches of response times"),
             ("status", "the document that it fills in"),
             ("units", QUANTITIES),
+            ("watch", "queries of a Prometheus"),
         ],
     ),
     (
         "scaler-api",
         &[("listener", "where it listens, and who has access"), ("status", "the document that it serves")],
     ),
+    ("scaler-aws", &[("scaler", "targets, and their settings")]),
     ("scaler-kube", &[("control", "quantities of Kubernetes"), ("scaler", "targets, and their settings")]),
     (
         "ledger",
@@ -158,6 +160,7 @@ const TABLE: [Uses; 28] = [
             ("sample", WIRES),
             ("scaler", WIRES),
             ("scaler-api", WIRES),
+            ("scaler-aws", WIRES),
             ("scaler-kube", WIRES),
             ("sim", WIRES),
             ("stats", WIRES),
@@ -170,13 +173,14 @@ const TABLE: [Uses; 28] = [
 ];
 
 /// What their tests use besides.
-const TESTS: [Uses; 8] = [
+const TESTS: [Uses; 9] = [
     ("documents", &[("status", SAMPLES)]),
     ("gateway", &[("http", "the virtual network"), ("sim", "every decision beside the simulator's")]),
     ("headroom", &[("status", SAMPLES)]),
     ("http", &[("stats", "random streams")]),
     ("load", &[("http", "the virtual network")]),
     ("scaler-api", &[("status", "a scaler to show")]),
+    ("scaler-aws", &[("config", "case files")]),
     ("scaler-kube", &[("config", "case files")]),
     ("study", &[("sample", "a service to send load to")]),
 ];

@@ -54,7 +54,7 @@ fn ci() -> Result<()> {
     // What the packaged binary has and the usual build has not.
     run(
         "cargo",
-        &["clippy", "--package", "headroom", "--features", "kube", "--locked", "--", "-D", "warnings"],
+        &["clippy", "--package", "headroom", "--features", "aws,kube", "--locked", "--", "-D", "warnings"],
         &[],
     )?;
     run("cargo", &["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])?;

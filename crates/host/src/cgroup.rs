@@ -18,7 +18,7 @@ pub struct Cgroup {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
+pub(crate) enum Version {
     V1,
     V2,
 }
@@ -88,8 +88,16 @@ impl Cgroup {
         })
     }
 
-    fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.mount.join(&self.group)
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
+    pub(crate) fn mount(&self) -> &Path {
+        &self.mount
     }
 
     /// The cores that the quotas of this group and its parents allow; `None` if there is no quota.

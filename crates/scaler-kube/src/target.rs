@@ -2,8 +2,8 @@
 //!
 //! ## A write
 //! It has the resource version of the scale that was read just before. After a conflict the scale is read again: a size
-//! that somebody else set meanwhile is told and not overwritten, and the guard respects it. A size that cannot be set is
-//! tried again, more and more rarely. A lower one is withdrawn after ten seconds, because the decision is old by then.
+//! that somebody else set meanwhile is told and not overwritten, and the guard respects it. [`scaler::Remote`] says when a size
+//! that cannot be set is tried again.
 //!
 //! ## Instances
 //! The scale has numbers only: instances count as ready when the resource counts them as replicas, and as ending when
@@ -14,7 +14,7 @@ use crate::lease::{Election, Standing, identity};
 use crate::pods::{Pods, PodsError};
 use crate::rights::{self, Right};
 use scaler::settings::Kubernetes;
-use scaler::{Event, Instance, Phase, RemoteTarget, Snapshot, Target, TargetError};
+use scaler::{Event, Instance, Phase, RemoteTarget, Snapshot, TargetError};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -28,17 +28,12 @@ pub struct KubernetesTarget {
     election: Election,
     applies: bool,
     lost: bool,
-    last: Option<(Instant, Snapshot)>,
     /// The pods; none: no policy needs them.
     pods: Option<Pods>,
     /// Since when an instance is seen, by number; none: before this scaler began.
     since: Vec<Option<Instant>>,
-    /// The last problem, how many there were in a row, and until when nothing is tried.
-    failed: Option<(TargetError, u32, Instant)>,
     /// A size whose writing had no answer: it may have been set.
     sent: Option<u32>,
-    /// The size to set and since when.
-    pending: Option<(u32, Instant)>,
     events: Vec<Event>,
 }
 
@@ -61,12 +56,9 @@ impl KubernetesTarget {
             scale: String::new(),
             applies: false,
             lost: false,
-            last: None,
             pods: usage.then(Pods::default),
             since: Vec::new(),
-            failed: None,
             sent: None,
-            pending: None,
             events: Vec::new(),
         }
     }
@@ -230,15 +222,15 @@ impl KubernetesTarget {
     }
 
     /// Reads the scale, and sets it where it is still what was told last.
-    fn set(&mut self, size: u32) -> Result<Snapshot, TargetError> {
-        let told = self.last.as_ref().map(|(_, snapshot)| snapshot.size);
+    fn set(&mut self, size: u32, last: Option<&Snapshot>) -> Result<Snapshot, TargetError> {
+        let told = last.map(|snapshot| snapshot.size);
         let right = rights::scale(&self.settings, "update");
         for _ in 0..CONFLICTS {
             let mut scale = self.read()?;
             let found = size_of(&scale);
             let by_others = told.is_some_and(|told| told != found) && self.sent != Some(found);
             if found == size || by_others {
-                return Ok(self.after_setting(&scale));
+                return Ok(self.after_setting(&scale, last));
             }
             if size < found {
                 self.mark_idlest(found - size);
@@ -253,7 +245,7 @@ impl KubernetesTarget {
             scale["spec"]["replicas"] = json!(size);
             self.sent = Some(size);
             match self.api.call("PUT", &self.scale, Some(&scale)) {
-                Ok(written) => return Ok(self.after_setting(&written)),
+                Ok(written) => return Ok(self.after_setting(&written, last)),
                 Err(error) if error.code() == Some(409) => self.sent = None,
                 Err(error) => {
                     if error.code().is_some() {
@@ -270,18 +262,18 @@ impl KubernetesTarget {
     }
 
     /// The state with the size that was set. Pods that cannot be read do not undo it.
-    fn after_setting(&mut self, scale: &Value) -> Snapshot {
+    fn after_setting(&mut self, scale: &Value, last: Option<&Snapshot>) -> Snapshot {
         self.sent = None;
         let stale = self.read_pods(scale, Instant::now()).is_err();
-        Snapshot { stale, ..self.snapshot(scale) }
+        Snapshot { stale, ..self.snapshot(scale, last) }
     }
 
-    fn snapshot(&mut self, scale: &Value) -> Snapshot {
+    fn snapshot(&mut self, scale: &Value, last: Option<&Snapshot>) -> Snapshot {
         let (size, there) = (size_of(scale), count(&scale["status"]["replicas"]));
         if let Some(pods) = &self.pods {
             return Snapshot { size, instances: pods.instances(), withdrawn: false, stale: false };
         }
-        let began = self.last.is_none();
+        let began = last.is_none();
         self.since.resize(there as usize, (!began).then(Instant::now));
         let instances = self.since.iter().enumerate().map(|(id, since)| Instance {
             id: id as u64,
@@ -309,87 +301,17 @@ impl KubernetesTarget {
             Err(error) => Err(self.refused(error, &rights::lease(&self.settings, "update"))),
         }
     }
-
-    fn try_to_work(&mut self, now: Instant) -> Result<Snapshot, TargetError> {
-        self.keep_lead(now)?;
-        let Some((size, _)) = self.pending else {
-            let scale = self.read()?;
-            self.read_pods(&scale, now)?;
-            return Ok(self.snapshot(&scale));
-        };
-        self.set(size)
-    }
-}
-
-impl Target for KubernetesTarget {
-    fn work(&mut self, set: Option<u32>) -> Result<Snapshot, TargetError> {
-        let now = Instant::now();
-        if self.lost {
-            return Err(TargetError("another scaler leads".to_owned()));
-        }
-        if set != self.pending.map(|(size, _)| size) {
-            self.pending = set.map(|size| (size, now));
-        }
-        if let Some((error, _, until)) = &self.failed
-            && now < *until
-        {
-            return Err(error.clone());
-        }
-        if let Some((read, snapshot)) = &self.last
-            && self.failed.is_none()
-            && self.pending.is_none()
-            && now.duration_since(*read) < EACH
-        {
-            return Ok(snapshot.clone());
-        }
-        // An old decision to remove instances is none.
-        let old = |target: &Self| {
-            let told = target.last.as_ref().map(|(_, snapshot)| snapshot.size);
-            let lower = target.pending.filter(|(size, _)| told.is_some_and(|told| *size < told));
-            lower.filter(|(_, since)| since.elapsed() >= WITHDRAWN_AFTER).map(|(size, _)| size)
-        };
-        let withdrawn = old(self);
-        if withdrawn.is_some() {
-            self.pending = None;
-        }
-        match self.try_to_work(now) {
-            Ok(mut snapshot) => {
-                if !snapshot.stale && self.failed.take().is_some() {
-                    self.events.push(Event(format!("`{}` is read again", self.settings)));
-                }
-                self.last = Some((now, snapshot.clone()));
-                self.pending = None;
-                if let Some(size) = withdrawn {
-                    let text =
-                        format!("the size {size} could not be set for {WITHDRAWN_AFTER:?}, and is withdrawn");
-                    self.events.push(Event(text));
-                    snapshot.withdrawn = true;
-                }
-                Ok(snapshot)
-            }
-            Err(error) => {
-                if let Some(size) = withdrawn {
-                    // It stays withdrawn: it is as old as it was.
-                    self.pending = now.checked_sub(WITHDRAWN_AFTER).map(|since| (size, since));
-                }
-                let failures = self.failed.as_ref().map_or(0, |(_, failures, _)| *failures);
-                let wait = FIRST_WAIT.saturating_mul(1 << failures.min(2));
-                self.failed = Some((error.clone(), failures + 1, Instant::now() + wait));
-                Err(error)
-            }
-        }
-    }
-
-    fn events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.events)
-    }
-
-    fn lost_lead(&self) -> bool {
-        self.lost
-    }
 }
 
 impl RemoteTarget for KubernetesTarget {
+    fn name(&self) -> String {
+        self.settings.to_string()
+    }
+
+    fn each(&self) -> Duration {
+        EACH
+    }
+
     fn check(&mut self, apply: bool) -> Result<(), TargetError> {
         let kind = self.discover()?;
         let missing: Vec<String> =
@@ -425,6 +347,25 @@ impl RemoteTarget for KubernetesTarget {
             Standing::Other(who) => Ok(Some(who)),
         }
     }
+
+    fn attempt(&mut self, set: Option<u32>, last: Option<&Snapshot>) -> Result<Snapshot, TargetError> {
+        let now = Instant::now();
+        self.keep_lead(now)?;
+        let Some(size) = set else {
+            let scale = self.read()?;
+            self.read_pods(&scale, now)?;
+            return Ok(self.snapshot(&scale, last));
+        };
+        self.set(size, last)
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn lost_lead(&self) -> bool {
+        self.lost
+    }
 }
 
 impl Drop for KubernetesTarget {
@@ -445,14 +386,8 @@ fn count(value: &Value) -> u32 {
 /// How often the scale is read.
 const EACH: Duration = Duration::from_secs(1);
 
-/// The wait after the first failure; it doubles twice.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-
 /// Attempts to write after conflicts.
 const CONFLICTS: u32 = 5;
-
-/// A lower size that could not be set for this long is withdrawn.
-const WITHDRAWN_AFTER: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests;

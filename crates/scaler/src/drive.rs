@@ -10,12 +10,16 @@ use crate::brain::{Brain, Decided, Goal};
 use crate::meter::{Metered, Meters, Used};
 use crate::poller::Poller;
 use crate::processes::{self, Lead, LeadError, LocalProcesses};
+use crate::prometheus::PrometheusSource;
 use crate::record::{Begin, Line, Record};
+use crate::remote::Remote;
 use crate::replay::decision_line;
 use crate::report::{Reporter, Step};
 use crate::sample::{Counts, InstanceSample, Quality, Sample};
-use crate::settings::{Address, Live};
-use crate::source::{Differences, FileSource, GatewaySource, PoolInstance, Source, SourceError, Totals};
+use crate::settings::{Address, Live, Requests};
+use crate::source::{
+    Differences, FileSource, GatewaySource, NoRequests, PoolInstance, Source, SourceError, Totals,
+};
 use crate::switches;
 use crate::target::{Instance, Phase, RemoteTarget, Snapshot, Target as _, TargetError, Worker};
 use control::scaling::controller::Policy;
@@ -179,25 +183,36 @@ pub enum ScaleError {
     },
     /// Nothing can be changed.
     #[error(
-        "--apply needs a target; add `live.processes` with the command of an instance, or `live.kubernetes` with a resource"
+        "--apply needs a target; add `processes` with the command of an instance, `kubernetes`, `ecs` or `auto_scaling_group` to \
+         `live`"
     )]
     NoTarget,
-    /// There is no client of Kubernetes.
+    /// There is no client of the target.
     #[error(
-        "`live.kubernetes` needs a build with the feature `kube`; build with `cargo build --release --features kube`"
+        "`live.{key}` needs a build with the feature `{feature}`; build with `cargo build --release --features {feature}`"
     )]
-    NoKubernetes,
+    NotBuilt {
+        /// The key of the target.
+        key: &'static str,
+        /// The feature.
+        feature: &'static str,
+    },
     /// The plan is not valid any more.
     #[error("the case file is not valid for a run that begins now: {0}")]
     NotNow(String),
     /// Another scaler has taken the lead.
     #[error("another scaler has the lead now; start this one again as its standby")]
     LostLead,
+    /// Nobody knows the instances.
+    #[error(
+        "`live` has no `gateway`, whose pool has the instances; add it, or `kubernetes`, `ecs` or `auto_scaling_group`"
+    )]
+    NoGateway,
     /// The gateway does not respond, or has no such pool.
     #[error("`live.gateway`")]
     Gateway(#[from] AdminError),
     /// The source gives nothing.
-    #[error("`live.source`")]
+    #[error("`live`: the requests are not known")]
     Source(#[source] SourceError),
     /// The target cannot be used.
     #[error(transparent)]
@@ -223,49 +238,58 @@ pub enum ScaleError {
     },
 }
 
-/// Runs until it is interrupted or its time is over. `remote` is the target that `live.kubernetes` names.
+/// Runs until it is interrupted or its time is over. `remote` is the target over a network that `live` names.
 ///
 /// # Errors
 /// Something is wrong with the plan, the gateway or the target; nothing was changed then.
 pub fn run(
     plan: &Plan,
     options: Options,
-    mut remote: Option<Box<dyn RemoteTarget>>,
+    remote: Option<Box<dyn RemoteTarget>>,
     listener: &mut dyn Listener,
 ) -> Result<Option<Ended>, ScaleError> {
     check(plan, options)?;
     let live = &plan.live;
+    let mut remote = remote.map(Remote::new);
     match &mut remote {
         Some(remote) => remote.check(options.apply)?,
-        None if live.kubernetes.is_some() => return Err(ScaleError::NoKubernetes),
-        None => {}
+        None => {
+            if let Some((key, feature)) = live.needs() {
+                return Err(ScaleError::NotBuilt { key, feature });
+            }
+        }
     }
     let is_remote = remote.is_some();
-    let mut gateway = GatewaySource::new(&live.gateway)?;
-    let mut pool = gateway.read().map_err(|error| match error {
-        SourceError::Gateway(error) => ScaleError::Gateway(error),
-        other => ScaleError::Source(other),
-    })?;
-    if let Some(path) = &live.file {
-        FileSource::new(path).read().map_err(ScaleError::Source)?;
+    let mut pool = Totals::default();
+    if let Some(gateway) = &live.gateway {
+        pool = GatewaySource::new(gateway)?.read().map_err(source_error)?;
+    }
+    if live.requests != Requests::Gateway {
+        open(live)?.read().map_err(source_error)?;
     }
     let thread = |source| ScaleError::System { what: "cannot start a thread".to_owned(), source };
     let mut lead = None;
     let target = match (&live.processes, options.apply, remote) {
         (_, apply, Some(mut remote)) => {
-            if apply && wait_for_lead(remote.as_mut(), listener)?.is_none() {
+            // AWS has no lease; of one state directory at least one scaler leads.
+            if apply && live.aws.is_some() {
+                let Some(held) = take_lead(&live.state, listener)? else { return Ok(None) };
+                lead = Some(held);
+            }
+            if apply && wait_for_lead(&mut remote, listener)?.is_none() {
                 return Ok(None);
             }
             begin(live, listener)?;
-            let Some(first) = first_state(remote.as_mut(), listener)? else { return Ok(None) };
-            Some(Worker::start(remote, first).map_err(thread)?)
+            let Some(first) = first_state(&mut remote, listener)? else { return Ok(None) };
+            Some(Worker::start(Box::new(remote), first).map_err(thread)?)
         }
         (Some(settings), true, None) => {
             let Some(held) = take_lead(&live.state, listener)? else { return Ok(None) };
             lead = Some(held);
             begin(live, listener)?;
             let first = plan.instances.clamp(live.guard.min, live.guard.max);
-            let mut target = LocalProcesses::adopt(settings, &live.gateway, &live.state, first)?;
+            let gateway = live.gateway.as_ref().ok_or(ScaleError::NoGateway)?;
+            let mut target = LocalProcesses::adopt(settings, gateway, &live.state, first)?;
             target.try_command()?;
             let first = target.work(None)?;
             Some(Worker::start(Box::new(target), first).map_err(thread)?)
@@ -351,11 +375,25 @@ pub fn now_us() -> i64 {
 
 /// Where the counts of requests come from.
 fn open(live: &Live) -> Result<Box<dyn Source>, ScaleError> {
-    Ok(match &live.file {
+    Ok(match &live.requests {
         // Its instances are the fleet, from the first step on.
-        Some(path) => Box::new(FileSource::new(path)),
-        None => Box::new(GatewaySource::new(&live.gateway)?),
+        Requests::File(path) => Box::new(FileSource::new(path)),
+        Requests::Prometheus(queries) => {
+            let source = PrometheusSource::new(queries, live.gateway.as_ref());
+            Box::new(source.map_err(source_error)?)
+        }
+        Requests::Nowhere => Box::new(NoRequests),
+        Requests::Gateway => {
+            Box::new(GatewaySource::new(live.gateway.as_ref().ok_or(ScaleError::NoGateway)?)?)
+        }
     })
+}
+
+fn source_error(error: SourceError) -> ScaleError {
+    match error {
+        SourceError::Gateway(error) => ScaleError::Gateway(error),
+        other => ScaleError::Source(other),
+    }
 }
 
 /// Attempts something until it is possible, and tells why it is not yet whenever that changes; none if the run was interrupted
@@ -381,10 +419,7 @@ fn wait_for<T>(
 }
 
 /// Waits for the lead of a remote target; none if the run was interrupted meanwhile.
-fn wait_for_lead(
-    remote: &mut dyn RemoteTarget,
-    listener: &mut dyn Listener,
-) -> Result<Option<()>, ScaleError> {
+fn wait_for_lead(remote: &mut Remote, listener: &mut dyn Listener) -> Result<Option<()>, ScaleError> {
     wait_for(listener, || {
         Ok(match remote.lead() {
             Ok(None) => Ok(()),
@@ -395,10 +430,7 @@ fn wait_for_lead(
 }
 
 /// The first state of a remote target, which may not respond just now; none if the run was interrupted meanwhile.
-fn first_state(
-    remote: &mut dyn RemoteTarget,
-    listener: &mut dyn Listener,
-) -> Result<Option<Snapshot>, ScaleError> {
+fn first_state(remote: &mut Remote, listener: &mut dyn Listener) -> Result<Option<Snapshot>, ScaleError> {
     wait_for(listener, || match remote.work(None) {
         Ok(snapshot) => Ok(Ok(snapshot)),
         Err(_) if remote.lost_lead() => Err(ScaleError::LostLead),
@@ -447,18 +479,14 @@ fn check(plan: &Plan, options: Options) -> Result<(), ScaleError> {
     if !brain.refused().is_empty() {
         return Err(ScaleError::Policy(brain.refused().to_vec()));
     }
-    if options.apply && live.processes.is_none() && live.kubernetes.is_none() {
+    if options.apply && !live.has_target() {
         return Err(ScaleError::NoTarget);
     }
+    if live.gateway.is_none() && live.needs().is_none() {
+        return Err(ScaleError::NoGateway);
+    }
     for metric in policy.measures() {
-        let help = match metric {
-            "cpu" if live.processes.is_none() && live.kubernetes.is_none() => {
-                "add `live.processes` or `live.kubernetes`, whose processor time is read"
-            }
-            "credits" => "processor credits exist on burstable instances of a cloud only; use `cpu`",
-            "recorded" => "values of a file exist in a simulation only; use a metric of the gateway",
-            _ => continue,
-        };
+        let Some(help) = live.lacks(metric) else { continue };
         return Err(ScaleError::NoMetric { metric: format!("`{metric}`"), help: help.to_owned() });
     }
     if let Some(most) = plan.quota.filter(|most| live.guard.min > *most) {
@@ -601,7 +629,8 @@ impl Run<'_> {
                 let (counts, quality) = self.differences.since(totals, taken.in_flight);
                 // A gateway is read several times a step, and a step without a reading, or with readings of a part of it, is not one
                 // with few requests. How often a file is written is not known.
-                let is_missed = self.plan.live.file.is_none() && (!taken.is_new || taken.error.is_some());
+                let is_missed = !matches!(self.plan.live.requests, Requests::File(_))
+                    && (!taken.is_new || taken.error.is_some());
                 match read.elapsed() > self.plan.live.stale_after {
                     true => (counts, Quality::Stale),
                     false if is_missed => (counts, Quality::Missing),
@@ -636,6 +665,7 @@ impl Run<'_> {
         let since = |at: Option<Instant>| {
             at.map_or(0, |at| at.saturating_duration_since(self.begun).as_nanos() as u64)
         };
+        // What a target of another machine does not tell.
         let Live { processes, kubernetes, .. } = &self.plan.live;
         let of_kubernetes = kubernetes.as_ref().and_then(|target| target.cores);
         let cores = processes.as_ref().and_then(|processes| processes.cores).or(of_kubernetes);

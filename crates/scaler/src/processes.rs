@@ -28,11 +28,12 @@ pub use lead::{Lead, LeadError};
 use crate::settings::{Ends, Gateway, Processes};
 use crate::source::PoolInstance;
 use crate::target::{Event, Instance, Phase, Snapshot, Target, TargetError};
-use host::ProcessIdentity;
+use host::{LimitedGroup, Limits, ProcessIdentity};
 use launch::{Launch, Signalled};
 use state::{Kept, KeptPhase, State};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -80,6 +81,8 @@ pub struct LocalProcesses {
     unsaved: Unsaved,
     /// The last problem with the state directory, so that it is told once.
     told: Option<String>,
+    /// Why instances run without limits, so that it is told once.
+    unlimited: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -149,6 +152,7 @@ impl LocalProcesses {
             agreed: false,
             unsaved: Unsaved { size: false, instances: true },
             told: None,
+            unlimited: None,
         };
         let problem = target.save();
         target.tell_once(problem);
@@ -223,8 +227,34 @@ impl LocalProcesses {
     }
 
     fn forget(&mut self, id: u64) {
+        let port = self.state.instances.iter().find(|kept| kept.id == id).map(|kept| kept.port);
+        if let Some(name) = port.and_then(|port| self.group_name(port)) {
+            // A process that the kernel still ends keeps it; the next instance on the port takes it.
+            LimitedGroup::remove(&name);
+        }
         self.state.instances.retain(|kept| kept.id != id);
         self.live.remove(&id);
+    }
+
+    /// The name of the control group of a port: no other state directory has the same; none without limits.
+    fn group_name(&self, port: u16) -> Option<String> {
+        let folder = std::fs::metadata(&self.folder).ok()?;
+        let is_limited = self.settings.limits != Limits::default();
+        is_limited.then(|| format!("headroom-{}-{}-{port}", folder.dev(), folder.ino()))
+    }
+
+    /// The control group of a port; none without limits, or where this process may make none, which it tells.
+    fn group(&mut self, port: u16) -> Option<LimitedGroup> {
+        let created = LimitedGroup::create(&self.group_name(port)?, self.settings.limits);
+        let why = match created {
+            Ok(group) => return Some(group),
+            Err(why) => why,
+        };
+        if self.unlimited.as_ref() != Some(&why) {
+            self.events.push(Event(format!("instances start without `limits`: {why}")));
+            self.unlimited = Some(why);
+        }
+        None
     }
 
     /// Starts a process on a free port.
@@ -233,7 +263,9 @@ impl LocalProcesses {
             let (first, last) = self.settings.ports;
             TargetError(format!("no port of {first} to {last} is free; widen `live.processes.ports`"))
         })?;
-        let launch = Launch::start(&self.settings, port, &self.folder).map_err(TargetError)?;
+        let group = self.group(port);
+        let launch = Launch::start(&self.settings, port, &self.folder, group.as_ref());
+        let launch = launch.map_err(TargetError)?;
         let process = ProcessIdentity::of(launch.id());
         let id = self.state.next;
         self.state.next += 1;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// The totals of a service since some beginning: the JSON of the gateway's `GET /pools/POOL`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 pub struct Totals {
     /// Requests that arrived.
     pub arrived: u64,
@@ -86,6 +86,14 @@ pub enum SourceError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// A Prometheus gives nothing.
+    #[error("Prometheus {url}: {why}")]
+    Prometheus {
+        /// Its URL, without credentials.
+        url: String,
+        /// Why.
+        why: String,
+    },
     /// The file was not written again.
     #[error("{} was not written since the last reading", path.display())]
     Unchanged {
@@ -101,6 +109,16 @@ pub trait Source: Send {
     /// # Errors
     /// There are none now.
     fn read(&mut self) -> Result<Totals, SourceError>;
+}
+
+/// No requests at all, for policies that need none.
+#[derive(Debug)]
+pub struct NoRequests;
+
+impl Source for NoRequests {
+    fn read(&mut self) -> Result<Totals, SourceError> {
+        Ok(Totals::default())
+    }
 }
 
 /// A pool of a gateway.

@@ -27,8 +27,14 @@ pub trait Target: Send {
     }
 }
 
-/// A target that scalers of several machines share.
-pub trait RemoteTarget: Target {
+/// A target that is reached over a network, and that scalers of several machines share.
+pub trait RemoteTarget: Send {
+    /// What it is, such as `deployments.apps/web`.
+    fn name(&self) -> String;
+
+    /// How often it is read.
+    fn each(&self) -> Duration;
+
     /// Finds what is wrong before anything is changed: names, rights, others that set the size. With `apply` sizes will
     /// be set.
     ///
@@ -36,11 +42,24 @@ pub trait RemoteTarget: Target {
     /// Something is.
     fn check(&mut self, apply: bool) -> Result<(), TargetError>;
 
-    /// Tries to take the lead; gives who has it otherwise. It is kept by [`Target::work`].
+    /// Tries to take the lead; gives who has it otherwise. It is kept by [`RemoteTarget::attempt`].
     ///
     /// # Errors
     /// It is not known who leads.
     fn lead(&mut self) -> Result<Option<String>, TargetError>;
+
+    /// Sets a size, if there is one, and reads the state. `last` is the state that was read before. A size that somebody
+    /// else set since then is not overwritten.
+    ///
+    /// # Errors
+    /// The target did not take the size, or its state is not known.
+    fn attempt(&mut self, set: Option<u32>, last: Option<&Snapshot>) -> Result<Snapshot, TargetError>;
+
+    /// What happened since the last call.
+    fn events(&mut self) -> Vec<Event>;
+
+    /// Whether another scaler has the lead now; then nothing is to be set any more.
+    fn lost_lead(&self) -> bool;
 }
 
 /// Why a target is not changed, in words.

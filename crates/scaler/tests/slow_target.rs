@@ -4,16 +4,20 @@
 use control::scaling::controller::{KnativeScaling, Policy};
 use control::scaling::guard::GuardSettings;
 use control::scaling::knative::KnativeSettings;
-use scaler::settings::{Address, Gateway, Kubernetes, Live};
+use counting_gateway::Gateway as Counting;
+use scaler::settings::{Address, Gateway, Kubernetes, Live, Requests};
 use scaler::{
-    Event, Instance, Line, Listener, Options, PeriodSeen, Phase, Plan, RemoteTarget, Snapshot, Target,
-    TargetError, Told,
+    Event, Instance, Line, Listener, Options, PeriodSeen, Phase, Plan, RemoteTarget, Snapshot, TargetError,
+    Told,
 };
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use units::InstanceCount;
+
+/// A gateway that counts requests.
+#[path = "../../../tests/counting_gateway.rs"]
+#[allow(dead_code, reason = "its requests are in flight only")]
+mod counting_gateway;
 
 /// Each call takes this long.
 const SLOW: Duration = Duration::from_secs(4);
@@ -23,8 +27,24 @@ struct Slow {
     sets: Arc<Mutex<Vec<u32>>>,
 }
 
-impl Target for Slow {
-    fn work(&mut self, set: Option<u32>) -> Result<Snapshot, TargetError> {
+impl RemoteTarget for Slow {
+    fn name(&self) -> String {
+        "slow".to_owned()
+    }
+
+    fn each(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    fn check(&mut self, _: bool) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn lead(&mut self) -> Result<Option<String>, TargetError> {
+        Ok(None)
+    }
+
+    fn attempt(&mut self, set: Option<u32>, _: Option<&Snapshot>) -> Result<Snapshot, TargetError> {
         std::thread::sleep(SLOW);
         if let Some(size) = set {
             self.size = size;
@@ -50,35 +70,10 @@ impl Target for Slow {
     fn events(&mut self) -> Vec<Event> {
         Vec::new()
     }
-}
 
-impl RemoteTarget for Slow {
-    fn check(&mut self, _: bool) -> Result<(), TargetError> {
-        Ok(())
+    fn lost_lead(&self) -> bool {
+        false
     }
-
-    fn lead(&mut self) -> Result<Option<String>, TargetError> {
-        Ok(None)
-    }
-}
-
-/// The admin interface of a gateway with so many requests in flight. It ends with the process of the test.
-fn gateway(in_flight: u32) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
-            let body = format!(r#"{{"arrived":1000,"answered":1000,"in_flight":{in_flight}}}"#);
-            let length = body.len();
-            let _ = write!(
-                stream,
-                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-            );
-        }
-    });
-    address
 }
 
 #[derive(Default)]
@@ -102,9 +97,14 @@ fn a_target_that_answers_slowly_delays_no_decision() {
     let plan = Plan {
         live: Live {
             service: 0,
-            gateway: Gateway { admin: Address::Tcp(gateway(350)), pool: "web".to_owned(), token_file: None },
-            file: None,
+            gateway: Some(Gateway {
+                admin: Address::Tcp(Counting::start(350).address),
+                pool: "web".to_owned(),
+                token_file: None,
+            }),
+            requests: Requests::Gateway,
             processes: None,
+            aws: None,
             kubernetes: Some(Kubernetes {
                 resource: "deployments".to_owned(),
                 group: "apps".to_owned(),

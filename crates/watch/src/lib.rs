@@ -11,6 +11,7 @@
 mod endpoint;
 mod exposition;
 mod parts;
+mod prometheus;
 mod query;
 mod remote_write;
 mod source;
@@ -19,6 +20,7 @@ mod watcher;
 pub use endpoint::{Endpoint, WrongEndpoint};
 pub use exposition::{Selector, WrongSelector};
 pub use parts::{PartMetric, PartMetrics, WrongPart};
+pub use prometheus::Prometheus;
 pub use remote_write::{LoadSeries, Now, RemoteWrite, Sample, Written};
 pub use source::{Query, Source, WrongSource};
 pub use watcher::Watcher;

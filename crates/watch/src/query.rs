@@ -14,14 +14,7 @@ pub(crate) const PATH: &str = "/api/v1/query";
 
 /// The number in a response of the query API.
 pub(crate) fn read(answer: &Answer) -> Result<f64, (Gap, String)> {
-    let json: Option<Value> = serde_json::from_str(&answer.body).ok();
-    if answer.status != 200 {
-        let said = json.as_ref().and_then(|json| json["error"].as_str()).unwrap_or("no reason given");
-        return Err((Gap::Refused, format!("status {}: {said}", answer.status)));
-    }
-    let unreadable =
-        || (Gap::Unreadable, "the response is not in the format of Prometheus' query API".to_owned());
-    let json = json.ok_or_else(unreadable)?;
+    let json = accepted(answer)?;
     let result = &json["data"]["result"];
     let value = match json["data"]["resultType"].as_str() {
         Some("scalar") => &result[1],
@@ -41,8 +34,45 @@ pub(crate) fn read(answer: &Answer) -> Result<f64, (Gap, String)> {
         }
         _ => return Err(unreadable()),
     };
-    let value: f64 = value.as_str().and_then(|text| text.parse().ok()).ok_or_else(unreadable)?;
+    let value = number(value).ok_or_else(unreadable)?;
     if value.is_finite() { Ok(value) } else { Err((Gap::NotANumber, format!("the query gave {value}"))) }
+}
+
+/// The series in a response by their label `le`, with the bounds in rising order.
+pub(crate) fn read_by_bound(answer: &Answer) -> Result<Vec<(f64, f64)>, String> {
+    let json = accepted(answer).map_err(|(_, why)| why)?;
+    let series = json["data"]["result"].as_array().ok_or_else(|| unreadable().1)?;
+    let of = |one: &Value| {
+        let bound = match one["metric"]["le"].as_str()? {
+            "+Inf" => f64::INFINITY,
+            text => text.parse().ok()?,
+        };
+        Some((bound, number(&one["value"][1])?))
+    };
+    let all: Option<Vec<(f64, f64)>> = series.iter().map(of).collect();
+    let mut all = all.ok_or("the query gives series without the label `le`; write sum by (le) (...)")?;
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    if all.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err("the query gives several series for a bound; write sum by (le) (...)".to_owned());
+    }
+    Ok(all)
+}
+
+fn accepted(answer: &Answer) -> Result<Value, (Gap, String)> {
+    let json: Option<Value> = serde_json::from_str(&answer.body).ok();
+    if answer.status != 200 {
+        let said = json.as_ref().and_then(|json| json["error"].as_str()).unwrap_or("no reason given");
+        return Err((Gap::Refused, format!("status {}: {said}", answer.status)));
+    }
+    json.ok_or_else(unreadable)
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_str()?.parse().ok()
+}
+
+fn unreadable() -> (Gap, String) {
+    (Gap::Unreadable, "the response is not in the format of Prometheus' query API".to_owned())
 }
 
 #[cfg(test)]
@@ -55,6 +85,18 @@ mod tests {
 
     fn vector(result: &str) -> String {
         format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{result}]}}}}"#)
+    }
+
+    #[test]
+    fn series_of_a_histogram_are_ordered_by_their_bounds() {
+        let read = |series: &str| read_by_bound(&Answer { status: 200, body: vector(series) });
+        let one =
+            |bound: &str, value: &str| format!(r#"{{"metric":{{"le":"{bound}"}},"value":[1,"{value}"]}}"#);
+        let all = [one("+Inf", "9"), one("0.5", "7.5"), one("0.25", "2")].join(",");
+        assert_eq!(read(&all), Ok(vec![(0.25, 2.0), (0.5, 7.5), (f64::INFINITY, 9.0)]));
+        assert_eq!(read(""), Ok(vec![]));
+        assert!(read(r#"{"metric":{},"value":[1,"9"]}"#).unwrap_err().contains("sum by (le)"));
+        assert!(read(&[one("0.5", "1"), one("0.5", "2")].join(",")).unwrap_err().contains("several series"));
     }
 
     #[test]

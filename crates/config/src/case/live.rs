@@ -6,11 +6,17 @@
 
 use super::Case;
 use super::file::CaseTable;
-use super::live_file::{LiveGuardTable, LiveKubernetesTable, LiveProcessesTable, LiveTable};
+use super::live_file::{
+    LiveEcsTable, LiveGatewayTable, LiveGroupTable, LiveGuardTable, LiveKubernetesTable, LiveProcessesTable,
+    LivePrometheusTable, LiveTable,
+};
+use super::words::Number;
 use control::scaling::guard::{ChangeRate, GuardSettings};
 use fields::{At, Place, Report, Span, suggestion};
 use gateway::settings::AdminAddress;
-use scaler::settings::{Address, Ends, Gateway, Kubernetes, Live, Processes, Serve};
+use scaler::settings::{
+    Address, Aws, AwsFleet, Ends, Gateway, Kubernetes, Limits, Live, Processes, Prometheus, Requests, Serve,
+};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,10 +24,11 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub(super) struct Section {
     service: Option<String>,
-    gateway: Gateway,
-    file: Option<PathBuf>,
+    gateway: Option<Gateway>,
+    requests: Requests,
     processes: Option<(Processes, Option<Duration>)>,
     kubernetes: Option<Kubernetes>,
+    aws: Option<Aws>,
     guard: GuardSettings,
     min: Option<u32>,
     max: Option<u32>,
@@ -59,12 +66,13 @@ impl Case {
         Some(Live {
             service,
             gateway: section.gateway.clone(),
-            file: section.file.clone(),
+            requests: section.requests.clone(),
             processes,
             kubernetes: section
                 .kubernetes
                 .clone()
                 .map(|target| Kubernetes { cores: found.hosts.first().map(allotted), ..target }),
+            aws: section.aws.clone().map(|target| Aws { cores: found.hosts.first().map(allotted), ..target }),
             guard: GuardSettings { min, max, ..section.guard.clone() },
             period: section.period,
             stale_after: section.stale_after,
@@ -82,15 +90,54 @@ fn allotted(host: &sim::settings::Host) -> f64 {
 
 /// The section of a file, unless the report says what is wrong with it. Paths are relative to `base`.
 pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Option<Section> {
-    let LiveTable { service, gateway, file, processes, kubernetes, guard, period, stale_after, serve, state } =
-        &table.live.as_ref()?.value;
-    if let (Some(_), Some(at)) = (processes, kubernetes) {
-        let help = "leave `processes` or `kubernetes` out".to_owned();
-        report.wrong(&at.place, "a service has one target".to_owned(), "a second one", help);
+    let LiveTable {
+        service,
+        gateway,
+        file,
+        prometheus,
+        processes,
+        kubernetes,
+        ecs,
+        auto_scaling_group,
+        guard,
+        period,
+        stale_after,
+        serve,
+        state,
+    } = &table.live.as_ref()?.value;
+    let targets = [
+        processes.as_ref().map(|at| ("processes", &at.place)),
+        kubernetes.as_ref().map(|at| ("kubernetes", &at.place)),
+        ecs.as_ref().map(|at| ("ecs", &at.place)),
+        auto_scaling_group.as_ref().map(|at| ("auto_scaling_group", &at.place)),
+    ];
+    if let [(first, _), (second, place), ..] = targets.into_iter().flatten().collect::<Vec<_>>()[..] {
+        let help = format!("leave `{first}` or `{second}` out");
+        report.wrong(place, "a service has one target".to_owned(), "a second one", help);
     }
     let kubernetes = kubernetes.as_ref().and_then(|at| read_kubernetes(&at.value, base, report));
-    let gateway = &gateway.value;
-    let admin = crate::check::admin::address(&gateway.admin.value.0, &gateway.admin.place, report);
+    let ecs = ecs.as_ref().map(|at| read_ecs(&at.value, report));
+    let aws = ecs.or_else(|| auto_scaling_group.as_ref().map(|at| read_group(&at.value)));
+    let live = table.live.as_ref()?;
+    if gateway.is_none() && (processes.is_some() || kubernetes.is_none() && aws.is_none()) {
+        let message = "`live` has no `gateway`".to_owned();
+        let help = "add `gateway: { admin: HOST:PORT, pool: NAME }`; only `kubernetes`, `ecs` and `auto_scaling_group` need none"
+            .to_owned();
+        report.wrong(&live.place, message, "this section", help);
+    }
+    if let (Some(_), Some(at)) = (file, prometheus) {
+        let help = "leave `file` or `prometheus` out".to_owned();
+        report.wrong(&at.place, "requests are read from one source".to_owned(), "a second one", help);
+    }
+    let prometheus = prometheus.as_ref().map(|at| read_prometheus(&at.value, base, report));
+    let file = file.as_ref().map(|at| base.join(&at.value.0));
+    let gateway = gateway.as_ref().map(|at| read_gateway(&at.value, base, report));
+    let requests = match (prometheus, file) {
+        (Some(queries), _) => Requests::Prometheus(queries),
+        (None, Some(path)) => Requests::File(path),
+        (None, None) if gateway.is_some() => Requests::Gateway,
+        (None, None) => Requests::Nowhere,
+    };
     if let (Some(at), Some(services)) = (service, &table.services.0) {
         let names = services.value.iter().map(|named| named.name.as_str());
         if names.clone().all(|name| name != at.value.0) {
@@ -143,17 +190,14 @@ pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Optio
             Some(Serve { listen: address(listen, base), token_file })
         }
     };
-    let admin = address(admin?, base);
     Some(Section {
         service: service.as_ref().map(|at| at.value.0.clone()),
-        gateway: Gateway {
-            admin,
-            pool: gateway.pool.value.0.clone(),
-            token_file: gateway.token_file.as_ref().map(|at| base.join(&at.value.0)),
-        },
-        file: file.as_ref().map(|at| base.join(&at.value.0)),
+        // What is wrong with it was reported.
+        gateway: gateway.flatten(),
+        requests,
         processes,
         kubernetes,
+        aws,
         guard,
         min,
         max,
@@ -162,6 +206,38 @@ pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Optio
         state: base.join(&state.value.0),
         serve,
     })
+}
+
+fn read_gateway(table: &LiveGatewayTable, base: &Path, report: &mut Report) -> Option<Gateway> {
+    let LiveGatewayTable { admin, pool, token_file } = table;
+    let admin = crate::check::admin::address(&admin.value.0, &admin.place, report)?;
+    Some(Gateway {
+        admin: address(admin, base),
+        pool: pool.value.0.clone(),
+        token_file: token_file.as_ref().map(|at| base.join(&at.value.0)),
+    })
+}
+
+fn read_prometheus(table: &LivePrometheusTable, base: &Path, report: &mut Report) -> Prometheus {
+    let LivePrometheusTable { url, token_file, requests, errors, in_flight, times, every } = table;
+    let is_web = ["http://", "https://"].iter().any(|scheme| url.value.0.starts_with(scheme));
+    if !is_web {
+        let help = "write `http://HOST:PORT` or `https://HOST/PATH`".to_owned();
+        report.wrong(&url.place, format!("`{}` is not a URL of a Prometheus", url.value.0), "this URL", help);
+    }
+    if let Some(at) = every.as_ref().filter(|at| at.value.0 < Duration::from_secs(1)) {
+        let message = format!("a query each {} is too often", units::show_duration(at.value.0));
+        report.wrong(&at.place, message, "this time", "write at least `1s`".to_owned());
+    }
+    Prometheus {
+        url: url.value.0.clone(),
+        token_file: token_file.as_ref().map(|at| base.join(&at.value.0)),
+        requests: requests.value.0.clone(),
+        errors: text(errors),
+        in_flight: text(in_flight),
+        times: text(times),
+        every: span(every.as_ref(), Duration::from_secs(5)),
+    }
 }
 
 fn address(found: AdminAddress, base: &Path) -> Address {
@@ -197,7 +273,6 @@ fn read_kubernetes(table: &LiveKubernetesTable, base: &Path, report: &mut Report
         let help = "use lower-case letters, digits, `-` and `.`".to_owned();
         report.wrong(&at.place, message, "this name", help);
     }
-    let text = |at: &Option<At<fields::Text>>| at.as_ref().map(|at| at.value.0.clone());
     Some(Kubernetes {
         resource: kind.to_owned(),
         group: group.to_owned(),
@@ -210,8 +285,32 @@ fn read_kubernetes(table: &LiveKubernetesTable, base: &Path, report: &mut Report
     })
 }
 
+fn read_ecs(table: &LiveEcsTable, report: &mut Report) -> Aws {
+    let LiveEcsTable { cluster, service, region, profile } = table;
+    let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    for at in [cluster, service].into_iter().filter(|at| at.value.0.is_empty() || !is_name(&at.value.0)) {
+        let message = format!("`{}` is not a name of ECS", at.value.0);
+        let help =
+            "write the name, which is the last part of an ARN: letters, digits, `-` and `_`".to_owned();
+        report.wrong(&at.place, message, "this name", help);
+    }
+    let fleet = AwsFleet::Ecs { cluster: cluster.value.0.clone(), service: service.value.0.clone() };
+    Aws { fleet, region: text(region), profile: text(profile), cores: None }
+}
+
+fn read_group(table: &LiveGroupTable) -> Aws {
+    let LiveGroupTable { name, region, profile } = table;
+    let fleet = AwsFleet::Group { name: name.value.0.clone() };
+    Aws { fleet, region: text(region), profile: text(profile), cores: None }
+}
+
+fn text(at: &Option<At<fields::Text>>) -> Option<String> {
+    at.as_ref().map(|at| at.value.0.clone())
+}
+
 fn read_processes(table: &LiveProcessesTable, report: &mut Report) -> Option<(Processes, Option<Duration>)> {
-    let LiveProcessesTable { command, ports, environment, ready, usage, cores, start, drain, stop } = table;
+    let LiveProcessesTable { command, ports, environment, ready, usage, cores, limits, start, drain, stop } =
+        table;
     if !command.value.0.contains("{port}") && !command.value.0.contains("PORT") {
         let help = "write `{port}` where the command takes the port of its instance, or use $PORT".to_owned();
         let message = "all instances would listen on the same port".to_owned();
@@ -237,14 +336,16 @@ fn read_processes(table: &LiveProcessesTable, report: &mut Report) -> Option<(Pr
             report.wrong(&at.place, message, "this path", "begin with `/`".to_owned());
         }
     }
-    let cores = match cores {
-        Some(at) if at.value.0 <= 0.0 => {
-            let help = "write the cores that an instance may use, such as 0.5".to_owned();
-            report.wrong(&at.place, "an instance without cores does nothing".to_owned(), "this number", help);
-            None
-        }
-        other => other.as_ref().map(|at| at.value.0),
+    let limits = limits.as_ref().map(|at| &at.value);
+    if let Some(at) = limits.and_then(|limits| limits.memory.as_ref()).filter(|at| at.value.0.get() == 0) {
+        let help = "write what an instance needs, such as `512MiB`".to_owned();
+        report.wrong(&at.place, "an instance without memory is killed".to_owned(), "this size", help);
+    }
+    let limits = Limits {
+        cores: positive_cores(limits.and_then(|limits| limits.cores.as_ref()), report),
+        memory: limits.and_then(|limits| limits.memory.as_ref()).map(|at| at.value.0),
     };
+    let cores = positive_cores(cores.as_ref(), report).or(limits.cores);
     let environment = environment.iter().flat_map(|names| names.iter());
     let environment = environment
         .filter_map(|named| Some((named.name.clone(), named.value.as_ref()?.value.0.clone())))
@@ -256,12 +357,23 @@ fn read_processes(table: &LiveProcessesTable, report: &mut Report) -> Option<(Pr
         ready: ready.as_ref().map(|at| at.value.0.clone()),
         usage: usage.as_ref().map(|at| at.value.0.clone()),
         cores,
+        limits,
         start: span(start.as_ref(), Duration::from_secs(60)),
         drain: Duration::ZERO,
         stop: span(stop.as_ref(), Duration::from_secs(10)),
         ends: Ends::Oldest,
     };
     Some((processes, drain.as_ref().map(|at| at.value.0)))
+}
+
+fn positive_cores(at: Option<&At<Number>>, report: &mut Report) -> Option<f64> {
+    let at = at?;
+    if at.value.0 <= 0.0 {
+        let help = "write the cores that an instance may use, such as 0.5".to_owned();
+        report.wrong(&at.place, "an instance without cores does nothing".to_owned(), "this number", help);
+        return None;
+    }
+    Some(at.value.0)
 }
 
 /// It divides a minute, or is made of whole ones.
@@ -299,6 +411,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 #[cfg(test)]
 mod tests {
     use crate::case::{Given, parse};
+    use scaler::settings::Requests;
     use std::path::Path;
     use std::time::Duration;
 
@@ -354,6 +467,37 @@ services:
     }
 
     #[test]
+    fn a_fleet_elsewhere_needs_no_gateway() {
+        let live =
+            read("  ecs: { cluster: shop, service: web, region: eu-central-1 }\n  state: run\n").unwrap();
+        assert_eq!((live.gateway.clone(), live.requests.clone()), (None, Requests::Nowhere));
+        let aws = live.aws.clone().expect("a target");
+        assert_eq!(
+            (aws.to_string().as_str(), aws.region.as_deref(), aws.cores),
+            ("shop/web", Some("eu-central-1"), Some(2.0))
+        );
+        assert_eq!(live.lacks("cpu"), None);
+        assert!(live.lacks("requests").is_some_and(|help| help.contains("live.prometheus")));
+        let prometheus = "  prometheus: { url: 'http://127.0.0.1:9090', requests: 'sum(rate(a[1m]))' }\n";
+        let live =
+            read(&format!("  auto_scaling_group: {{ name: web }}\n  state: run\n{prometheus}")).unwrap();
+        assert_eq!((live.lacks("requests"), live.lacks("cpu")), (None, None));
+        assert!(live.lacks("response_time").is_some_and(|help| help.contains("live.prometheus.times")));
+    }
+
+    #[test]
+    fn limits_are_the_cores_of_an_instance() {
+        let limits = "limits: { cores: 0.5, memory: 512MiB }";
+        let live = read(&format!("{USUAL}  processes: {{ command: 'a {{port}}', ports: 1-2, {limits} }}\n"))
+            .unwrap();
+        let processes = live.processes.expect("processes");
+        assert_eq!(
+            (processes.cores, processes.limits.memory),
+            (Some(0.5), Some(units::Bytes::new(512 << 20)))
+        );
+    }
+
+    #[test]
     fn mistakes_have_their_place_and_a_way_out() {
         for (live, expected) in [
             ("  gateway: { admin: here, pool: web }\n  state: run\n", "live.gateway.admin"),
@@ -385,7 +529,35 @@ services:
                 ),
                 "one target",
             ),
-            ("  state: run\n", "`gateway` is missing"),
+            ("  state: run\n", "`live` has no `gateway`"),
+            ("  state: run\n  processes: { command: 'a {port}', ports: 1-2 }\n", "`live` has no `gateway`"),
+            (
+                &*format!(
+                    "{USUAL}  ecs: {{ cluster: shop, service: web }}\n  auto_scaling_group: {{ name: web }}\n"
+                ),
+                "leave `ecs` or `auto_scaling_group` out",
+            ),
+            (
+                "  ecs: { cluster: 'arn:aws:ecs:eu-central-1:1:cluster/shop', service: web }\n  state: run\n",
+                "the last part of an ARN",
+            ),
+            (&*format!("{USUAL}  prometheus: {{ url: here, requests: up }}\n"), "not a URL of a Prometheus"),
+            (
+                &*format!("{USUAL}  prometheus: {{ url: 'http://here', requests: up, every: 10ms }}\n"),
+                "at least `1s`",
+            ),
+            (
+                &*format!(
+                    "{USUAL}  file: totals.json\n  prometheus: {{ url: 'http://here', requests: up }}\n"
+                ),
+                "leave `file` or `prometheus` out",
+            ),
+            (
+                &*format!(
+                    "{USUAL}  processes: {{ command: 'a {{port}}', ports: 1-2, limits: {{ cores: 0 }} }}\n"
+                ),
+                "does nothing",
+            ),
         ] {
             let problems = read(live).expect_err(live);
             assert!(problems.contains(expected), "{live}: {problems}");

@@ -1,22 +1,29 @@
 //! The tables of `live`: where a running service is measured and how its size is changed.
 
 use super::words::Number;
-use fields::{At, Count, Names, Span, Switch, Text, tables};
+use fields::{At, Count, Names, Size, Span, Switch, Text, tables};
 
 tables! {
     /// The running service that `headroom scale` reads and changes.
     LiveTable {
         /// The service of this file. Default: the first one.
         service: Option<At<Text>>,
-        /// The gateway before the service.
-        gateway: At<LiveGatewayTable>,
+        /// The gateway before the service. With `kubernetes`, `ecs` or `auto_scaling_group` it may be left out.
+        gateway: Option<At<LiveGatewayTable>>,
         /// A file that another program writes, with the JSON of the gateway's `GET /pools/POOL`, from which requests and
         /// response times are read. Default: the gateway.
         file: Option<At<Text>>,
+        /// Queries of a Prometheus, by which requests and response times are read. Default: the gateway.
+        prometheus: Option<At<LivePrometheusTable>>,
         /// Instances that are processes of this machine. Default: none; then sizes are only recommended.
         processes: Option<At<LiveProcessesTable>>,
         /// A resource of Kubernetes whose scale is read and set. Default: none. Needs a build with the feature `kube`.
         kubernetes: Option<At<LiveKubernetesTable>>,
+        /// A service of ECS whose desired count is read and set. Default: none. Needs a build with the feature `aws`.
+        ecs: Option<At<LiveEcsTable>>,
+        /// An Auto Scaling group of EC2 whose desired capacity is read and set. Default: none. Needs a build with the feature
+        /// `aws`.
+        auto_scaling_group: Option<At<LiveGroupTable>>,
         /// Guard rails. Default: the bounds of the policy.
         guard: Option<At<LiveGuardTable>>,
         /// The time over which the goal is evaluated: it divides a minute, or is made of whole ones. Default: 1m.
@@ -40,6 +47,25 @@ tables! {
         token_file: Option<At<Text>>,
     }
 
+    /// Queries of a Prometheus, in PromQL. Each gives what is true a second, so that instances may come and go: `rate(...)`.
+    LivePrometheusTable {
+        /// The base URL, such as `http://127.0.0.1:9090` or `https://USER:PASSWORD@HOST/prometheus`.
+        url: At<Text>,
+        /// The file with a bearer token. Default: none.
+        token_file: Option<At<Text>>,
+        /// Requests a second, such as `sum(rate(http_requests_total[1m]))`.
+        requests: At<Text>,
+        /// Those of them with a status of 500 or more. Default: none have one.
+        errors: Option<At<Text>>,
+        /// Requests in the service now. Default: not known.
+        in_flight: Option<At<Text>>,
+        /// Requests a second by the bounds of a histogram of response times in seconds, such as
+        /// `sum by (le) (rate(http_request_duration_seconds_bucket[1m]))`. Default: not known.
+        times: Option<At<Text>>,
+        /// The time from one query to the next, at least 1s. Default: 5s.
+        every: Option<At<Span>>,
+    }
+
     /// Instances that are processes of this machine.
     LiveProcessesTable {
         /// The command of an instance, for `/bin/sh`. `{port}` is replaced by its port, which `PORT` has too.
@@ -57,12 +83,23 @@ tables! {
         /// The cores that an instance may use, by which its processor use is divided. Default: those of the
         /// service's first host.
         cores: Option<At<Number>>,
+        /// What an instance may use, by control groups. Default: as much as there is.
+        limits: Option<At<LiveLimitsTable>>,
         /// The longest time until an instance is ready; then it is replaced. Default: 1m.
         start: Option<At<Span>>,
         /// The longest time for draining an instance. Default: that of the service.
         drain: Option<At<Span>>,
         /// The time from SIGTERM to SIGKILL. Default: 10s.
         stop: Option<At<Span>>,
+    }
+
+    /// What an instance may use. Where this process may make no control groups, instances start without, which it says.
+    LiveLimitsTable {
+        /// Cores, also by which the processor use is divided unless `cores` is given. Default: no limit.
+        cores: Option<At<Number>>,
+        /// Memory, without swap. An instance that needs more is killed; with control groups of version 1 a process of it.
+        /// Default: no limit.
+        memory: Option<At<Size>>,
     }
 
     /// A resource of Kubernetes with a scale subresource.
@@ -77,6 +114,28 @@ tables! {
         context: Option<At<Text>>,
         /// The name of the Lease that the leader holds. Default: `headroom-` and the name of the object.
         lease: Option<At<Text>>,
+    }
+
+    /// A service of ECS.
+    LiveEcsTable {
+        /// The name of its cluster.
+        cluster: At<Text>,
+        /// Its name.
+        service: At<Text>,
+        /// Its region. Default: that of AWS_REGION, or of the profile.
+        region: Option<At<Text>>,
+        /// The profile with the credentials. Default: as the CLI of AWS finds them.
+        profile: Option<At<Text>>,
+    }
+
+    /// An Auto Scaling group of EC2.
+    LiveGroupTable {
+        /// Its name.
+        name: At<Text>,
+        /// Its region. Default: that of AWS_REGION, or of the profile.
+        region: Option<At<Text>>,
+        /// The profile with the credentials. Default: as the CLI of AWS finds them.
+        profile: Option<At<Text>>,
     }
 
     /// Guard rails: what of a policy's decision is carried out.

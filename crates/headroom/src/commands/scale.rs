@@ -12,7 +12,7 @@ use documents::scale::{Account, Decision, Period};
 use ledger::RunId;
 use listener::Address;
 use scaler::settings;
-use scaler::{Ended, Goal, Listener, Options, Plan, ScaleError, Told};
+use scaler::{Ended, Goal, Listener, Options, Plan, RemoteTarget, ScaleError, Told};
 use scaler_api::Server;
 use serde_json::json;
 use std::fs::File;
@@ -33,7 +33,8 @@ use units::parse_duration;
 /// one adopts them. One scaler leads; another one on the same state directory waits and takes over.
 ///
 /// With `kubernetes` in the section, the size is that of a resource of Kubernetes with a scale subresource, and the leader
-/// holds a Lease (in builds with the feature `kube`).
+/// holds a Lease (in builds with the feature `kube`). With `ecs` or `auto_scaling_group` it is that of a service of ECS or of
+/// an Auto Scaling group of EC2 (in builds with the feature `aws`).
 ///
 /// With `serve` in the section, others read the wanted size and act on it: KEDA, or Prometheus and a horizontal pod
 /// autoscaler; `headroom top --scaler` shows what it does and why nothing happens.
@@ -69,7 +70,7 @@ pub struct Args {
     #[command(flatten)]
     ledger: LedgerArgs,
 
-    /// Print the Kubernetes rights that FILE needs, as manifests, and end
+    /// Print the rights that FILE needs, as Kubernetes manifests or as an IAM policy, and end
     #[arg(long, conflicts_with_all = ["replay", "apply"])]
     print_permissions: bool,
 
@@ -95,7 +96,10 @@ Examples:
 enum Error {
     #[error("{} has no `live` section; add one with the gateway and a state directory: docs/scale.md", .0.display())]
     NoLive(PathBuf),
-    #[error("{} has no `live.kubernetes`; other targets need no permissions of a cluster", .0.display())]
+    #[error(
+        "{} has no `kubernetes`, `ecs` or `auto_scaling_group` in `live`; other targets need no permissions of a cluster or of AWS",
+        .0.display()
+    )]
     NoPermissions(PathBuf),
     #[error(transparent)]
     Scale(#[from] ScaleError),
@@ -141,16 +145,14 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
     let file = args.file.as_deref().unwrap_or(Path::new(""));
     let text = text_of(file)?;
     let (mut plan, stage, place) = plan(file, &text, args.stage.as_deref(), Some(scaler::now_us()))?;
-    // The processor use of pods is read for a policy on it only.
+    // The processor use of a cluster or of AWS is read for a policy on it only.
     let usage = plan.policy.measures().contains(&"cpu");
     if args.print_permissions {
-        let target = plan.live.kubernetes.as_ref();
-        let target = target.ok_or_else(|| complain(Error::NoPermissions(file.to_owned())))?;
-        let text = cluster::permissions(target, usage).map_err(|error| complain(error.into()))?;
+        let text = permissions(&plan.live, usage).map_err(|error| complain(error.into()))?;
+        let text = text.ok_or_else(|| complain(Error::NoPermissions(file.to_owned())))?;
         return Ok(output::print(&text));
     }
-    let remote = plan.live.kubernetes.as_ref().map(|target| cluster::target(target, usage)).transpose();
-    let remote = remote.map_err(|error| complain(error.into()))?;
+    let remote = remote(&plan.live, usage).map_err(|error| complain(error.into()))?;
     let interrupts = Interrupts::listen().map_err(|error| complain(Error::Signals(error)))?;
     let serve = plan.live.serve.clone().map(|serve| (serve, plan.live.state.clone()));
     let options = Options { apply: args.apply, lasts: args.lasts };
@@ -158,7 +160,7 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
     let mut recorder = Recorder::open(&args.ledger);
     let begun = recorder.begin(About {
         command: "scale",
-        target: &format!("{}, pool {} of {}", plan.service, plan.live.gateway.pool, plan.live.gateway.admin),
+        target: &format!("{}, {}", plan.service, fleet(&plan.live)),
         config: json!({
             "case": plan.case,
             "text": text,
@@ -186,8 +188,11 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
     };
     let begins = if args.apply { "carries out" } else { "recommends, and changes nothing" };
     output::say(&format!(
-        "scale {}: {begins}; {} to {} instances, pool `{}` of {}\n",
-        plan.stage, plan.live.guard.min, plan.live.guard.max, plan.live.gateway.pool, plan.live.gateway.admin
+        "scale {}: {begins}; {} to {} instances, {}\n",
+        plan.stage,
+        plan.live.guard.min,
+        plan.live.guard.max,
+        fleet(&plan.live)
     ));
     let ended = scaler::run(&plan, options, remote, &mut story).map_err(|error| {
         recorder.fail(begun, &error.to_string());
@@ -235,31 +240,44 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
     Ok(Exit::Done)
 }
 
-/// Kubernetes, in builds that have its client.
-#[cfg(feature = "kube")]
-mod cluster {
-    use scaler::{RemoteTarget, ScaleError, settings::Kubernetes};
-
-    pub(super) fn target(settings: &Kubernetes, usage: bool) -> Result<Box<dyn RemoteTarget>, ScaleError> {
-        Ok(Box::new(scaler_kube::KubernetesTarget::new(settings, usage)?))
-    }
-
-    pub(super) fn permissions(settings: &Kubernetes, usage: bool) -> Result<String, ScaleError> {
-        Ok(scaler_kube::rights::manifest(settings, usage)?)
+/// What is scaled, in words.
+fn fleet(live: &settings::Live) -> String {
+    let settings::Live { gateway, kubernetes, aws, .. } = live;
+    match (gateway, kubernetes, aws) {
+        (Some(gateway), ..) => format!("pool `{}` of {}", gateway.pool, gateway.admin),
+        (None, Some(target), _) => target.to_string(),
+        (None, None, Some(target)) => target.to_string(),
+        (None, None, None) => String::new(),
     }
 }
 
-#[cfg(not(feature = "kube"))]
-mod cluster {
-    use scaler::{RemoteTarget, ScaleError, settings::Kubernetes};
-
-    pub(super) fn target(_: &Kubernetes, _: bool) -> Result<Box<dyn RemoteTarget>, ScaleError> {
-        Err(ScaleError::NoKubernetes)
+/// The target over a network that a section names, in builds that have its client; none: it names none.
+fn remote(live: &settings::Live, usage: bool) -> Result<Option<Box<dyn RemoteTarget>>, ScaleError> {
+    #[cfg(feature = "kube")]
+    if let Some(target) = &live.kubernetes {
+        return Ok(Some(Box::new(scaler_kube::KubernetesTarget::new(target, usage)?)));
     }
-
-    pub(super) fn permissions(_: &Kubernetes, _: bool) -> Result<String, ScaleError> {
-        Err(ScaleError::NoKubernetes)
+    #[cfg(feature = "aws")]
+    if let Some(target) = &live.aws {
+        let bounds = (live.guard.min, live.guard.max);
+        return Ok(Some(Box::new(scaler_aws::AwsTarget::new(target, bounds, usage)?)));
     }
+    let _ = usage;
+    live.needs().map_or(Ok(None), |(key, feature)| Err(ScaleError::NotBuilt { key, feature }))
+}
+
+/// The rights that the target of a section needs; none: it needs none.
+fn permissions(live: &settings::Live, usage: bool) -> Result<Option<String>, ScaleError> {
+    #[cfg(feature = "kube")]
+    if let Some(target) = &live.kubernetes {
+        return Ok(Some(scaler_kube::rights::manifest(target, usage)?));
+    }
+    #[cfg(feature = "aws")]
+    if let Some(target) = &live.aws {
+        return Ok(Some(scaler_aws::rights::policy(target, usage)));
+    }
+    let _ = usage;
+    live.needs().map_or(Ok(None), |(key, feature)| Err(ScaleError::NotBuilt { key, feature }))
 }
 
 fn text_of(file: &Path) -> Result<String, Exit> {

@@ -6,8 +6,8 @@ use crate::schema::check;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Command, Output};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -310,6 +310,96 @@ fn replays(world: &World) {
         "{}",
         text(&other.stdout)
     );
+}
+
+/// A Prometheus that reads the gateway's metrics once a second; it ends with the test.
+struct Prometheus {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Prometheus {
+    fn start(program: &Path, world: &World) -> Self {
+        let [address] = free_addresses();
+        let config = world.folder.path().join("prometheus.yml");
+        let text = format!(
+            "global: {{ scrape_interval: 1s }}\nscrape_configs: [{{ job_name: gateway, static_configs: [{{ targets: ['{}'] }}] }}]\n",
+            world.admin
+        );
+        std::fs::write(&config, text).unwrap();
+        let child = Command::new(program)
+            .arg(format!("--web.listen-address={address}"))
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", world.folder.path().join("data").display()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Prometheus { child, address }
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[test]
+fn a_prometheus_counts_the_requests() {
+    let Some(program) = peer("prometheus") else { return };
+    let world = World::new(SERVES, "");
+    let mut prometheus = Prometheus::start(&program, &world);
+    let queries = format!(
+        "  prometheus:
+    url: http://{}
+    requests: sum(rate(headroom_requests_total[3s]))
+    errors: sum(rate(headroom_requests_total{{status=~'5..'}}[3s]))
+    in_flight: sum(headroom_in_flight)
+    every: 1s
+",
+        prometheus.address
+    );
+    world.write(SERVES, "web", &queries);
+    // Before there is a second reading there is no rate.
+    let load = Load::start(world.listen, 8, Duration::from_millis(50));
+    eventually("the requests are known", || world.run(&["--for", "1s"]).status.code() == Some(0));
+    let scaler = Scaler::start(world.scale(&["--apply", "--json"]));
+    eventually("the policy has scaled out", || world.ready().len() == 4);
+    load.slower(Duration::from_millis(400));
+    eventually("the policy has scaled in", || world.instances().len() == 1);
+    // Without its metrics nothing changes, and it says why.
+    prometheus.kill();
+    load.slower(Duration::from_millis(50));
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(world.instances().len(), 1);
+    let (asked, failures) = load.end();
+    assert!(failures.is_empty(), "{} of {asked} failed: {failures:?}", failures.len());
+    let (out, err) = scaler.end();
+    assert!(err.contains(&format!("metrics: Prometheus http://{}", prometheus.address)), "{err}");
+    assert!(
+        out.lines().all(|line| !line.contains("\"applied\":true")
+            || line.contains("\"to\":4")
+            || line.contains("\"to\":1")),
+        "{out}"
+    );
+    // A query that gives nothing is named before anything is changed.
+    let wrong = queries.replace("headroom_requests_total[3s]", "no_such_metric[3s]");
+    let mut again = Prometheus::start(&program, &world);
+    let wrong = wrong.replace(&prometheus.address.to_string(), &again.address.to_string());
+    world.write(SERVES, "web", &wrong);
+    eventually("the query is named", || {
+        let refused = world.run(&["--apply"]);
+        refused.status.code() == Some(2)
+            && text(&refused.stderr).contains("`requests`: the query gave no series")
+    });
+    again.kill();
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod server;
 
 use super::*;
 use scaler::settings::Kubernetes;
+use scaler::{Remote, Target as _, WITHDRAWN_AFTER};
 use server::{LEASE, SCALE, Server};
 
 fn settings() -> Kubernetes {
@@ -19,12 +20,12 @@ fn settings() -> Kubernetes {
     }
 }
 
-fn target(server: &Server) -> KubernetesTarget {
-    KubernetesTarget::with_api(&settings(), Api::of_url(&server.url()), false)
+fn target(server: &Server) -> Remote {
+    Remote::new(Box::new(KubernetesTarget::with_api(&settings(), Api::of_url(&server.url()), false)))
 }
 
 /// A target that leads and has read a scale.
-fn leading(server: &Server) -> KubernetesTarget {
+fn leading(server: &Server) -> Remote {
     let mut target = target(server);
     target.check(true).unwrap();
     assert_eq!(target.lead().unwrap(), None);
@@ -33,7 +34,7 @@ fn leading(server: &Server) -> KubernetesTarget {
 }
 
 /// Works until the target tells what is expected, for at most a minute.
-fn until<T>(target: &mut KubernetesTarget, set: Option<u32>, found: impl Fn(&WorkResult) -> Option<T>) -> T {
+fn until<T>(target: &mut Remote, set: Option<u32>, found: impl Fn(&WorkResult) -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         let worked = target.work(set);

@@ -3,6 +3,12 @@
 
 /// An API server with its store.
 mod cluster;
+/// A gateway that counts requests.
+#[path = "../../../../tests/counting_gateway.rs"]
+mod counting_gateway;
+/// The scaler's loop.
+#[path = "../../../../tests/live_run.rs"]
+mod live_run;
 /// The programs that tests start.
 #[path = "../../../../tests/peers.rs"]
 mod peers;

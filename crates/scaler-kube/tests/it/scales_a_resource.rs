@@ -1,17 +1,12 @@
 use crate::cluster::{Admin, Cluster};
+use crate::counting_gateway::Gateway;
+use crate::live_run::{Run, plan};
 use scaler::settings::Kubernetes;
-use scaler::{
-    Ended, Listener, Options, PeriodSeen, Phase, Plan, RemoteTarget, ScaleError, Snapshot, Target,
-    TargetError, Told,
-};
+use scaler::{Phase, Remote, Snapshot, Target, TargetError};
 use scaler_kube::{KubernetesTarget, rights};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// One API server for all of them: it takes a quarter of a gigabyte, and the parts need what those before have made.
@@ -77,13 +72,18 @@ fn account(cluster: &Cluster, admin: &Admin) -> Kubernetes {
     of_account(&cluster.kubeconfig(token["status"]["token"].as_str().unwrap()))
 }
 
+/// A target that was not looked at yet.
+fn remote(settings: &Kubernetes, usage: bool) -> Remote {
+    Remote::new(Box::new(KubernetesTarget::new(settings, usage).unwrap()))
+}
+
 /// A target that leads.
-fn leading(settings: &Kubernetes) -> KubernetesTarget {
+fn leading(settings: &Kubernetes) -> Remote {
     leading_with(settings, false)
 }
 
-fn leading_with(settings: &Kubernetes, usage: bool) -> KubernetesTarget {
-    let mut target = KubernetesTarget::new(settings, usage).unwrap();
+fn leading_with(settings: &Kubernetes, usage: bool) -> Remote {
+    let mut target = remote(settings, usage);
     target.check(true).unwrap();
     eventually("it leads", || target.lead().ok().filter(Option::is_none));
     until(&mut target, None, Result::is_ok).unwrap();
@@ -107,7 +107,7 @@ fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
 }
 
 fn until(
-    target: &mut KubernetesTarget,
+    target: &mut Remote,
     set: Option<u32>,
     found: impl Fn(&Result<Snapshot, TargetError>) -> bool,
 ) -> Result<Snapshot, TargetError> {
@@ -115,7 +115,7 @@ fn until(
 }
 
 fn the_printed_rights_suffice_and_each_is_needed(cluster: &Cluster, admin: &Admin, settings: &Kubernetes) {
-    let checked = || KubernetesTarget::new(settings, true).unwrap().check(true);
+    let checked = || remote(settings, true).check(true);
     // The server learns of roles from a watch of its own.
     eventually("the account has its rights", || checked().ok());
     let role = admin.get(ROLE).unwrap();
@@ -140,13 +140,13 @@ fn the_printed_rights_suffice_and_each_is_needed(cluster: &Cluster, admin: &Admi
         (Kubernetes { resource: "deploys".to_owned(), ..settings.clone() }, "no resource `deploys.apps`"),
         (Kubernetes { resource: "daemonsets".to_owned(), ..settings.clone() }, "no scale subresource"),
     ] {
-        let error = KubernetesTarget::new(&change, false).unwrap().check(true).unwrap_err().0;
+        let error = remote(&change, false).check(true).unwrap_err().0;
         assert!(error.contains(expected), "{error}");
     }
     // With all rights it is the name that is wrong.
     let all = of_account(&cluster.kubeconfig("admin"));
     let wrong = Kubernetes { name: "wob".to_owned(), ..all };
-    let error = KubernetesTarget::new(&wrong, false).unwrap().check(true).unwrap_err().0;
+    let error = remote(&wrong, false).check(true).unwrap_err().0;
     assert!(error.contains("there is no `deployments.apps/wob` in namespace shop"), "{error}");
 }
 
@@ -216,9 +216,9 @@ fn another_autoscaler_is_refused(admin: &Admin, settings: &Kubernetes) {
         "spec": { "scaleTargetRef": target, "maxReplicas": 9, "metrics": [{ "type": "Resource", "resource": cpu }] },
     });
     admin.post(path, &object).unwrap();
-    let error = KubernetesTarget::new(settings, false).unwrap().check(true).unwrap_err().0;
+    let error = remote(settings, false).check(true).unwrap_err().0;
     assert!(error.contains("kubectl delete hpa other -n shop"), "{error}");
-    let mut recommends = KubernetesTarget::new(settings, false).unwrap();
+    let mut recommends = remote(settings, false);
     recommends.check(false).unwrap();
     assert!(recommends.events()[0].0.contains("`other` sets the size now"));
     admin.delete(&format!("{path}/other"));
@@ -226,7 +226,7 @@ fn another_autoscaler_is_refused(admin: &Admin, settings: &Kubernetes) {
 
 fn credentials_that_are_not_accepted_are_named(cluster: &Cluster, settings: &Kubernetes) {
     let wrong = Kubernetes { kubeconfig: Some(cluster.kubeconfig("nobody")), ..settings.clone() };
-    let error = KubernetesTarget::new(&wrong, false).unwrap().check(true).unwrap_err().0;
+    let error = remote(&wrong, false).check(true).unwrap_err().0;
     assert!(error.contains("(401); log in again"), "{error}");
     let none = Kubernetes { kubeconfig: Some("does-not-exist".into()), ..settings.clone() };
     let error = KubernetesTarget::new(&none, false).err().unwrap().0;
@@ -271,13 +271,13 @@ fn a_custom_resource_is_scaled(cluster: &Cluster, admin: &Admin) {
     assert_eq!(target.work(Some(4)).unwrap().size, 4);
     assert_eq!(admin.get(&format!("{shops}/web")).unwrap()["spec"]["size"], 4);
     let stalls = Kubernetes { resource: "stalls".to_owned(), ..settings };
-    let error = KubernetesTarget::new(&stalls, false).unwrap().check(true).unwrap_err().0;
+    let error = remote(&stalls, false).check(true).unwrap_err().0;
     assert!(error.contains("`stalls.example.com` has no scale subresource"), "{error}");
 }
 
 fn one_leads_and_a_standby_takes_over(admin: &Admin, settings: &Kubernetes) {
     let mut first = leading(settings);
-    let mut second = KubernetesTarget::new(settings, false).unwrap();
+    let mut second = remote(settings, false);
     second.check(true).unwrap();
     let begun = Instant::now();
     // Longer than a Lease, while both are alive.
@@ -301,7 +301,7 @@ fn one_leads_and_a_standby_takes_over(admin: &Admin, settings: &Kubernetes) {
     assert_eq!(size(admin), before);
     // One that ends in order gives the lead up at once.
     drop(second);
-    let mut third = KubernetesTarget::new(settings, false).unwrap();
+    let mut third = remote(settings, false);
     third.check(true).unwrap();
     eventually("it leads", || third.lead().ok().filter(Option::is_none));
 }
@@ -320,7 +320,7 @@ fn a_server_that_restarts_is_waited_for(cluster: &mut Cluster, admin: &Admin, se
 
 /// The loop of `headroom scale --apply` with the load of a gateway: out when it rises, in when it falls, within the bounds.
 fn a_scaler_follows_the_load(admin: &Admin, settings: &Kubernetes) {
-    let gateway = Gateway::start();
+    let gateway = Gateway::start(0);
     let folder = tempfile::tempdir().unwrap();
     let scaling = "
       min: 2
@@ -336,7 +336,7 @@ fn a_scaler_follows_the_load(admin: &Admin, settings: &Kubernetes) {
     let text = case(&gateway, settings, scaling);
     let plan = plan(&text, folder.path());
     admin.merge(WEB, &json!({ "spec": { "replicas": 2 } }));
-    let run = Run::start(plan, false);
+    let run = Run::start(plan, KubernetesTarget::new(settings, false).unwrap());
     gateway.rate(100);
     eventually("it scales out to the maximum", || (size(admin) == 6).then_some(()));
     gateway.rate(10);
@@ -382,12 +382,12 @@ fn the_processor_use_of_pods_is_read(admin: &Admin, settings: &Kubernetes) {
     assert_eq!((cost("web-1"), cost("web-2")), (None, Some("-1".to_owned())));
     drop(target);
 
-    let gateway = Gateway::start();
+    let gateway = Gateway::start(0);
     let folder = tempfile::tempdir().unwrap();
     let scaling = "{ min: 2, max: 6, hpa: { cpu: 100%, behavior: true } }";
     let text = case(&gateway, settings, scaling);
     admin.merge(WEB, &json!({ "spec": { "replicas": 3 } }));
-    let run = Run::start(plan(&text, folder.path()), true);
+    let run = Run::start(plan(&text, folder.path()), KubernetesTarget::new(settings, true).unwrap());
     // 0.5, 0.7 and 0.9 cores of 0.5 that each has requested
     eventually("it has five", || (size(admin) == 5).then_some(()));
     run.end();
@@ -468,112 +468,4 @@ live:
         gateway.address,
         settings.kubeconfig.as_ref().unwrap().display()
     )
-}
-
-fn plan(text: &str, folder: &Path) -> Plan {
-    let given = config::case::Given::default();
-    let case = config::case::parse("case.yaml", text, folder, given).unwrap();
-    let live = case.live(0).unwrap();
-    let service = &case.stages[0].system.services[live.service];
-    Plan {
-        policy: service.scaling.policy.clone(),
-        goal: None,
-        instances: service.instances.get(),
-        quota: None,
-        case: "case.yaml".to_owned(),
-        stage: case.stages[0].name.clone(),
-        title: case.name.clone(),
-        service: service.name.clone(),
-        run: None,
-        live,
-    }
-}
-
-/// A scaler that applies its decisions.
-struct Run {
-    ends: Arc<AtomicBool>,
-    decisions: Arc<Mutex<Vec<Told>>>,
-    thread: JoinHandle<Result<Option<Ended>, ScaleError>>,
-}
-
-impl Run {
-    fn start(plan: Plan, usage: bool) -> Self {
-        let (ends, decisions) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-        let mut listener = Heard { ends: Arc::clone(&ends), decisions: Arc::clone(&decisions) };
-        let thread = std::thread::spawn(move || {
-            let target = KubernetesTarget::new(plan.live.kubernetes.as_ref().unwrap(), usage).unwrap();
-            let options = Options { apply: true, lasts: Some(Duration::from_secs(120)) };
-            scaler::run(&plan, options, Some(Box::new(target)), &mut listener)
-        });
-        Run { ends, decisions, thread }
-    }
-
-    /// The decisions.
-    fn end(self) -> Vec<Told> {
-        self.ends.store(true, Ordering::Relaxed);
-        let ended = self.thread.join().unwrap().unwrap().unwrap();
-        assert_eq!(ended.lost, 0);
-        self.decisions.lock().unwrap().clone()
-    }
-}
-
-#[derive(Debug)]
-struct Heard {
-    ends: Arc<AtomicBool>,
-    decisions: Arc<Mutex<Vec<Told>>>,
-}
-
-impl Listener for Heard {
-    fn decision(&mut self, told: &Told) {
-        self.decisions.lock().unwrap().push(told.clone());
-    }
-
-    fn note(&mut self, text: &str) {
-        eprintln!("{text}");
-    }
-
-    fn period(&mut self, _: &PeriodSeen) {}
-
-    fn ends(&mut self) -> bool {
-        self.ends.load(Ordering::Relaxed)
-    }
-}
-
-/// The admin interface of a gateway that counts requests at some rate. It ends with the process of the test.
-struct Gateway {
-    address: SocketAddr,
-    /// Requests at the last change, when that was, and requests a second since.
-    count: Arc<Mutex<(u64, Instant, u64)>>,
-}
-
-impl Gateway {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let count = Arc::new(Mutex::new((0, Instant::now(), 0)));
-        let of_thread = Arc::clone(&count);
-        std::thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
-                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-                while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
-                let arrived = total(*of_thread.lock().unwrap());
-                let body = json!({ "arrived": arrived, "answered": arrived, "in_flight": 0 }).to_string();
-                let length = body.len();
-                let head = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
-                );
-                let _ = stream.write_all((head + &body).as_bytes());
-            }
-        });
-        Gateway { address, count }
-    }
-
-    fn rate(&self, rate: u64) {
-        let mut count = self.count.lock().unwrap();
-        *count = (total(*count), Instant::now(), rate);
-    }
-}
-
-fn total((before, since, rate): (u64, Instant, u64)) -> u64 {
-    before + (since.elapsed().as_secs_f64() * rate as f64) as u64
 }

@@ -2,7 +2,7 @@
 
 use super::state::State;
 use crate::settings::Processes;
-use host::ProcessIdentity;
+use host::{LimitedGroup, ProcessIdentity};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -24,7 +24,13 @@ pub(super) enum Signalled {
 
 impl Launch {
     /// Starts the command in a process group of its own; what it prints goes to a file of the state directory.
-    pub(super) fn start(settings: &Processes, port: u16, folder: &Path) -> Result<Self, String> {
+    /// It joins the control group first.
+    pub(super) fn start(
+        settings: &Processes,
+        port: u16,
+        folder: &Path,
+        group: Option<&LimitedGroup>,
+    ) -> Result<Self, String> {
         let path = log(folder, port);
         let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
         // Where there is no place for what it prints, it starts without.
@@ -32,7 +38,10 @@ impl Launch {
         let output = File::create(&path).or_else(nowhere).map_err(failed)?;
         let errors = output.try_clone().map_err(failed)?;
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(command_of(settings, port));
+        match group {
+            None => command.arg("-c").arg(command_of(settings, port)),
+            Some(group) => command.args(["-c", JOINS]).arg(command_of(settings, port)).args(group.members()),
+        };
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
         command.envs(settings.environment.iter().map(|(name, value)| (name, value)));
         command.env("PORT", port.to_string()).process_group(0);
@@ -107,6 +116,9 @@ pub(super) fn last_lines(folder: &Path, port: u16) -> String {
 fn log(folder: &Path, port: u16) -> PathBuf {
     folder.join(format!("instance-{port}.log"))
 }
+
+/// Joins the groups of the arguments, then becomes the command. Where the kernel refuses that, it runs without limits.
+const JOINS: &str = r#"for group in "$@"; do echo $$ >"$group" || echo "no limits: cannot join $group" >&2; done; exec /bin/sh -c "$0""#;
 
 /// Some lines.
 const LAST_BYTES: u64 = 600;

@@ -66,6 +66,7 @@ impl World {
             ready: None,
             usage: None,
             cores: None,
+            limits: Limits::default(),
             start: Duration::from_secs(1),
             drain: Duration::from_secs(5),
             stop: Duration::from_millis(200),
@@ -177,4 +178,36 @@ fn a_state_that_cannot_be_written_stops_nothing_and_is_written_later() {
     let told = events.iter().filter(|event| event.0.contains("no number of instances")).count();
     assert_eq!(told, 1, "{events:?}");
     std::fs::write(world.folder.path().join("size"), "3").unwrap();
+}
+
+#[test]
+fn limits_hold_for_all_of_an_instance() {
+    let mut world = World::new(LISTENS);
+    world.settings.limits = Limits { cores: Some(0.25), memory: Some(units::Bytes::new(64 << 20)) };
+    let allowed = LimitedGroup::create("headroom-test-of-limits", world.settings.limits);
+    LimitedGroup::remove("headroom-test-of-limits");
+    let mut target = world.target(1);
+    let events = until(&mut target, "one ready", |snapshot| ready(snapshot) == 1);
+    let told = events.iter().any(|event| event.0.contains("instances start without `limits`"));
+    if let Err(why) = allowed {
+        // Somebody without the right to make groups.
+        eprintln!("SKIPPED: {why}");
+        assert!(told, "{events:?}");
+        return;
+    }
+    assert!(!told, "{events:?}");
+    let (process, port) =
+        (target.state.instances[0].process.clone().unwrap(), target.state.instances[0].port);
+    let quota = host::Cgroup::of_process(process.id()).and_then(|group| group.quota());
+    assert!(quota.is_some_and(|quota| quota <= 0.25), "{quota:?}");
+    let group = target.group(port).unwrap();
+    for members in group.members() {
+        let members = std::fs::read_to_string(members).unwrap();
+        assert!(members.lines().any(|id| id == process.id().to_string()), "{members}");
+    }
+    // It ends, and its groups with it.
+    target.work(Some(0)).unwrap();
+    world.pool.0.lock().unwrap().1.clear();
+    until(&mut target, "none left", |snapshot| snapshot.instances.is_empty());
+    assert!(group.folders().iter().all(|folder| !folder.exists()), "{group:?}");
 }
