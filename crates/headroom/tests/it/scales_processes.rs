@@ -359,7 +359,7 @@ fn a_prometheus_counts_the_requests() {
     let queries = format!(
         "  prometheus:
     url: http://{}
-    requests: sum(rate(headroom_requests_total[3s]))
+    requests: sum(rate(headroom_requests_total[3s])) or vector(0)
     errors: sum(rate(headroom_requests_total{{status=~'5..'}}[3s]))
     in_flight: sum(headroom_in_flight)
     every: 1s
@@ -367,10 +367,11 @@ fn a_prometheus_counts_the_requests() {
         prometheus.address
     );
     world.write(SERVES, "web", &queries);
-    // Before there is a second reading there is no rate.
-    let load = Load::start(world.listen, 8, Duration::from_millis(50));
-    eventually("the requests are known", || world.run(&["--for", "1s"]).status.code() == Some(0));
+    // Without a scrape there is no series of the requests in flight.
+    eventually("the metrics are scraped", || world.run(&["--for", "1s"]).status.code() == Some(0));
     let scaler = Scaler::start(world.scale(&["--apply", "--json"]));
+    eventually("the first instance serves", || world.ready().len() == 1);
+    let load = Load::start(world.listen, 8, Duration::from_millis(50));
     eventually("the policy has scaled out", || world.ready().len() == 4);
     load.slower(Duration::from_millis(400));
     eventually("the policy has scaled in", || world.instances().len() == 1);
@@ -390,7 +391,7 @@ fn a_prometheus_counts_the_requests() {
         "{out}"
     );
     // A query that gives nothing is named before anything is changed.
-    let wrong = queries.replace("headroom_requests_total[3s]", "no_such_metric[3s]");
+    let wrong = queries.replace("headroom_requests_total[3s])) or vector(0)", "no_such_metric[3s]))");
     let mut again = Prometheus::start(&program, &world);
     let wrong = wrong.replace(&prometheus.address.to_string(), &again.address.to_string());
     world.write(SERVES, "web", &wrong);
