@@ -4,9 +4,9 @@ use crate::rights::Right;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_ecs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
-use scaler::TargetError;
+use aws_sdk_ecs::error::{ProvideErrorMetadata, SdkError};
 use scaler::settings::Aws;
+use scaler::{TargetError, with_causes};
 use std::error::Error;
 use std::future::Future;
 use std::time::Duration;
@@ -106,7 +106,14 @@ where
     else {
         return match error {
             SdkError::TimeoutError(_) => format!("AWS did not respond to `{action}` within {LONGEST:?}"),
-            _ => format!("AWS does not respond to `{action}`: {}", DisplayErrorContext(error)),
+            _ => match error.raw_response() {
+                Some(response) => format!(
+                    "AWS gave no valid response to `{action}` (status {}): {}",
+                    response.status(),
+                    with_causes(error)
+                ),
+                None => format!("AWS does not respond to `{action}`: {}", with_causes(error)),
+            },
         };
     };
     let message = refusal.message().unwrap_or("no details");

@@ -3,8 +3,8 @@
 use http_types::Request;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use scaler::TargetError;
 use scaler::settings::Kubernetes;
+use scaler::{TargetError, with_causes};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -114,19 +114,6 @@ impl Api {
 fn runtime() -> Result<Runtime, TargetError> {
     let built = Builder::new_current_thread().enable_all().build();
     built.map_err(|error| TargetError(format!("`live.kubernetes`: cannot start the client: {error}")))
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !message.contains(&text) {
-            message.push_str(&format!(": {text}"));
-        }
-        cause = error.source();
-    }
-    message
 }
 
 /// The longest time of a request: much shorter than a Lease.

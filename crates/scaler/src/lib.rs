@@ -36,6 +36,7 @@ mod target;
 pub use admin::{Admin, AdminError};
 pub use brain::{Brain, Decided, Goal};
 pub use drive::{Ended, Listener, Options, PeriodSeen, Plan, ScaleError, Told, now_us, run};
+pub use poller::with_causes;
 pub use prometheus::PrometheusSource;
 pub use record::{Begin, DecisionLine, Line, Record};
 pub use remote::{Remote, WITHDRAWN_AFTER};

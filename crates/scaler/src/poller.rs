@@ -92,12 +92,15 @@ impl Drop for Poller {
     }
 }
 
-/// An error and all its causes in a line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+/// An error and all its causes in a line, each once.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        message.push_str(&format!(": {error}"));
+        let text = error.to_string();
+        if !message.contains(&text) {
+            message.push_str(&format!(": {text}"));
+        }
         cause = error.source();
     }
     message

@@ -154,6 +154,7 @@ fn an_answer_that_is_lost_is_no_one_elses_size(cloud: &Cloud, account: &Account)
     cloud.fault(Fault::Silent, None);
     let error = until(&mut target, Some(5), Result::is_err).unwrap_err().0;
     assert!(error.contains("AWS does not respond to `ecs:DescribeServices`"), "{error}");
+    assert!(!error.contains('{') && error.len() < 400, "in words: {error}");
     cloud.fault(Fault::None, None);
     until(&mut target, Some(5), Result::is_ok).unwrap();
 }
