@@ -143,8 +143,9 @@ pub fn tune(case: &Case, stage: usize, asked: &Asked, shell: &Shell<'_>) -> Resu
 }
 
 fn plain(dimension: &Dimension) -> search::Dimension {
-    let Dimension { choices, today, ordered, when, .. } = dimension;
-    search::Dimension { choices: choices.len(), today: *today, ordered: *ordered, when: *when }
+    let Dimension { choices, today, ordered, when, also, .. } = dimension;
+    // Another server, balancer or host has minutes of its own, which are recorded first.
+    search::Dimension { choices: choices.len(), today: *today, ordered: *ordered, when: *when, costly: *also }
 }
 
 /// The choices of a candidate that are not today's, with their dimensions.

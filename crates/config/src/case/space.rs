@@ -30,6 +30,8 @@ pub struct Dimension {
     pub ordered: bool,
     /// It has an effect only where this dimension has this value.
     pub when: Option<(usize, usize)>,
+    /// Whether it changes more than scaling: the server, the balancer or the hosts.
+    pub also: bool,
 }
 
 /// A value of a dimension.
@@ -84,7 +86,9 @@ impl Case {
         for name in finder.keys(&services) {
             let service = [services[0].clone(), name];
             finder.scaling(&service);
+            let of_scaling = finder.found.len();
             finder.also(&service, also);
+            finder.found[of_scaling..].iter_mut().for_each(|dimension| dimension.also = true);
         }
         self.tuning.narrowed(finder.found)
     }
@@ -161,7 +165,7 @@ impl Finder<'_> {
     fn add(&mut self, path: &[String], choices: Vec<Choice>, today: usize, ordered: bool) {
         if choices.len() > 1 {
             let key = key_of(path);
-            self.found.push(Dimension { key, choices, today, ordered, when: self.when });
+            self.found.push(Dimension { key, choices, today, ordered, when: self.when, also: false });
         }
     }
 }

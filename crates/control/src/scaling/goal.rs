@@ -25,19 +25,25 @@ pub struct Period<'a> {
 
 /// Whether the quantile of all requests is below the bound; none for a period without requests.
 pub fn is_held(quantile: Quantile, below: Duration, period: &Period<'_>) -> Option<bool> {
+    time(quantile, period).map(|time| time < below.as_secs_f64())
+}
+
+/// The quantile of the response times of all requests, in seconds; infinite if more requests than that had no good response.
+/// None for a period without requests.
+pub fn time(quantile: Quantile, period: &Period<'_>) -> Option<f64> {
     let all = period.answered + period.errors + period.lost;
     if all == 0 {
         // A period with arrivals in which none ended is not a good one.
-        return (period.arrived > 0 || period.in_system > 1.0).then_some(false);
+        return (period.arrived > 0 || period.in_system > 1.0).then_some(f64::INFINITY);
     }
     // Errors are among the times, and assumed to be the fastest: they come before the successful requests.
     let wanted = quantile.get() * all as f64;
     if wanted > period.answered as f64 {
-        return Some(false);
+        return Some(f64::INFINITY);
     }
     // In the minute model there may be one time fewer than requests, because both are rounded.
     let share = (wanted + period.errors as f64) / period.times.count().max(1) as f64;
-    period.times.quantile(share.min(1.0)).map(|time| time < below.as_secs_f64())
+    period.times.quantile(share.min(1.0))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::plant::{Plant, Window, add_reasons};
 use crate::settings::{Goal, Service, ServiceId};
 use control::assumption::Assumption;
 use control::scaling::controller::{Controller, Shell, common_step, is_due};
-use control::scaling::goal::{Period, is_held};
+use control::scaling::goal::{self, Period};
 use std::time::Duration;
 use units::Timestamp;
 
@@ -162,6 +162,7 @@ impl<'a> Governed<'a> {
         let published = Published::of(running().map(|instance| instance.row));
         let ended = window.balancer.count();
         let goal = self.fleet.settings.scaling.goal;
+        let held = goal.and_then(|goal| Some((goal_time(goal, window)?, goal.below.as_secs_f64())));
         Row {
             at: now,
             span: self.row,
@@ -191,8 +192,8 @@ impl<'a> Governed<'a> {
             queued: (ended > 0).then(|| window.queued / ended as f64),
             in_system: window.in_system,
             cost,
-            within_goal: goal.and_then(|goal| is_within(goal, window)),
-            near_goal: goal.map(nearer).and_then(|goal| is_within(goal, window)) == Some(false),
+            within_goal: held.map(|(time, below)| time < below),
+            of_goal: held.map(|(time, below)| time / below),
         }
     }
 
@@ -265,12 +266,8 @@ impl Published {
     }
 }
 
-/// What a minute misses that is near the goal.
-fn nearer(goal: Goal) -> Goal {
-    Goal { below: goal.below.mul_f64(NEAR), ..goal }
-}
-
-fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
+/// The response time that a goal is about, in seconds.
+fn goal_time(goal: Goal, minute: &Window) -> Option<f64> {
     let period = Period {
         arrived: minute.arrived,
         answered: minute.answered,
@@ -279,11 +276,9 @@ fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
         in_system: minute.in_system,
         times: &minute.balancer,
     };
-    is_held(goal.quantile, goal.below, &period)
+    goal::time(goal.quantile, &period)
 }
 
-/// The share of the goal's response time above which a minute is near it.
-const NEAR: f64 = 0.8;
 /// How often credits are accounted.
 const CREDITS_STEP: Duration = Duration::from_secs(10);
 /// How often CloudWatch publishes credit metrics.

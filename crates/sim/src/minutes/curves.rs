@@ -15,13 +15,15 @@ pub struct Ladder {
     pub minutes: u32,
     /// Minutes before them.
     pub warm_up: u32,
+    /// The largest service is recorded with at most so many instances, the others smaller by the same share.
+    pub fleet: u32,
 }
 
 impl Default for Ladder {
     /// Twelve loads of an hour each, after five minutes; less than an hour at high request rates (see
     /// [`Curves::record`]).
     fn default() -> Self {
-        Ladder { rungs: 12, minutes: 60, warm_up: 5 }
+        Ladder { rungs: 12, minutes: 60, warm_up: 5, fleet: LARGEST_FLEET }
     }
 }
 
@@ -114,9 +116,9 @@ impl Curves {
     /// Records a system: its fleets at their initial sizes, without policies, under rising traffic up to a service's
     /// capacity. `threads` loads are run at once; the result does not depend on their number.
     ///
-    /// Large fleets are recorded smaller, all services by the same share, unless there are limits before a balancer:
-    /// then higher loads are recorded too, of which the limits refuse a part. Loads with many requests are recorded for
-    /// fewer minutes.
+    /// Fleets that are larger than the ladder says are recorded smaller, all services by the same share, unless there are
+    /// limits before a balancer: then higher loads are recorded too, of which the limits refuse a part. Loads with many
+    /// requests are recorded for fewer minutes.
     pub fn record<P: Plant>(
         system: &System,
         ladder: Ladder,
@@ -139,7 +141,7 @@ impl Curves {
         if !can_record(system) {
             return None;
         }
-        let system = &smaller(system);
+        let system = &smaller(system, ladder.fleet);
         let rungs = ladder.rungs.max(2);
         let (loads, most) = match &system.traffic {
             Traffic::Open { .. } => {
@@ -241,14 +243,14 @@ enum Load {
 }
 
 /// The same system with fleets of a recordable size.
-fn smaller(system: &System) -> System {
+fn smaller(system: &System, fleet: u32) -> System {
     let mut system = system.clone();
     let largest = system.services.iter().map(|service| service.instances.get()).max().unwrap_or(1);
     // Limits before a balancer apply to a whole service.
-    if largest <= LARGEST_FLEET || is_limited(&system) {
+    if largest <= fleet || is_limited(&system) {
         return system;
     }
-    let share = f64::from(LARGEST_FLEET) / f64::from(largest);
+    let share = f64::from(fleet.max(1)) / f64::from(largest);
     let part = |count: u32| (f64::from(count) * share).round().max(1.0) as u32;
     for service in &mut system.services {
         service.instances = InstanceCount::new(part(service.instances.get()));

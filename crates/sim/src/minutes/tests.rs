@@ -54,7 +54,7 @@ fn minutes_come_close_to_requests() {
 #[test]
 fn what_is_recorded_does_not_depend_on_the_number_of_threads() {
     let system = wave(10, false);
-    let ladder = Ladder { rungs: 3, minutes: 3, warm_up: 1 };
+    let ladder = Ladder { rungs: 3, minutes: 3, warm_up: 1, ..Ladder::default() };
     let one = Curves::record(&system, ladder, 1, Requests::new);
     assert_eq!(one, Curves::record(&system, ladder, 3, Requests::new));
 }
@@ -94,7 +94,12 @@ fn bursts_that_outrun_the_policy_come_close_to_requests() {
 #[test]
 fn more_than_can_be_carried_waits_and_is_refused_in_the_end() {
     let mut system = wave(60, false);
-    let curves = Curves::record(&system, Ladder { rungs: 4, minutes: 5, warm_up: 1 }, 2, Requests::new);
+    let curves = Curves::record(
+        &system,
+        Ladder { rungs: 4, minutes: 5, warm_up: 1, ..Ladder::default() },
+        2,
+        Requests::new,
+    );
     // Four processors carry 400 a second.
     let Traffic::Open { rates, .. } = &mut system.traffic else { unreachable!("the traffic is open") };
     *rates = (0..60).map(|minute| if (10..40).contains(&minute) { 700.0 } else { 100.0 }).collect();
@@ -115,7 +120,12 @@ fn more_than_can_be_carried_waits_and_is_refused_in_the_end() {
 fn nobody_waits_longer_than_the_time_out() {
     let mut system = wave(30, false);
     system.services[0].balancing.timeout = Some(Duration::from_secs(2));
-    let curves = Curves::record(&system, Ladder { rungs: 4, minutes: 5, warm_up: 1 }, 2, Requests::new);
+    let curves = Curves::record(
+        &system,
+        Ladder { rungs: 4, minutes: 5, warm_up: 1, ..Ladder::default() },
+        2,
+        Requests::new,
+    );
     let Traffic::Open { rates, .. } = &mut system.traffic else { unreachable!("the traffic is open") };
     *rates = [700.0].into();
     let outcome = run_on(&system, Minutes::new(&system, &curves), &mut |_| {});
@@ -130,7 +140,12 @@ fn limits_before_the_balancer_keep_what_is_let_in_good() {
     let second = Duration::from_secs(1);
     let limit = RateSettings { per_second: Some(rate), per_minute: None, backlog: 10, longest_wait: second };
     system.services[0].admission.always.rate = Some(limit.into());
-    let curves = Curves::record(&system, Ladder { rungs: 8, minutes: 10, warm_up: 1 }, 2, Requests::new);
+    let curves = Curves::record(
+        &system,
+        Ladder { rungs: 8, minutes: 10, warm_up: 1, ..Ladder::default() },
+        2,
+        Requests::new,
+    );
     // Below the limit, slightly above, and far above all recorded loads.
     for rate in [100.0, 230.0, 500.0, 3000.0] {
         let Traffic::Open { rates, noise, .. } = &mut system.traffic else { unreachable!("it is open") };
@@ -151,7 +166,12 @@ fn closed_users_wait_for_each_other() {
     let mut system = wave(20, false);
     let think = Distribution::Constant(Duration::from_secs(1));
     system.traffic = Traffic::Closed { users: 700, think: think.clone() };
-    let curves = Curves::record(&system, Ladder { rungs: 8, minutes: 5, warm_up: 1 }, 2, Requests::new);
+    let curves = Curves::record(
+        &system,
+        Ladder { rungs: 8, minutes: 5, warm_up: 1, ..Ladder::default() },
+        2,
+        Requests::new,
+    );
     // Below, on and above the recorded numbers.
     for users in [50, 300, 700, 3000] {
         system.traffic = Traffic::Closed { users, think: think.clone() };

@@ -84,8 +84,9 @@ pub struct Row {
     pub cost: f64,
     /// Whether the goal was met; none without a goal or without traffic.
     pub within_goal: Option<bool>,
-    /// Whether it would have missed a goal of four fifths of the response time.
-    pub near_goal: bool,
+    /// The response time that the goal is about, as a share of its bound: the goal is met below 1. Infinite if the requests without
+    /// a good response miss it whatever the bound; none without a goal or without traffic.
+    pub of_goal: Option<f64>,
 }
 
 impl Row {
@@ -147,7 +148,7 @@ pub(crate) mod testing {
             in_system: 1.0,
             cost: 0.0,
             within_goal: Some(true),
-            near_goal: false,
+            of_goal: Some(0.5),
         }
     }
 }

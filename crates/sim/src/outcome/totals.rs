@@ -77,8 +77,6 @@ pub struct Totals {
     pub minutes_judged: u64,
     /// Rows that missed it.
     pub minutes_outside: u64,
-    /// Rows that missed it, or would have missed one of four fifths of the response time.
-    pub minutes_near: u64,
     /// Changes of the desired count by policies, schedules and bounds.
     pub actions: u64,
     /// Actions that reverse one of the last 15 rows ([`FLAP_ROWS`]).
@@ -144,7 +142,6 @@ impl Totals {
             cost: whole.cost,
             minutes_judged: rows.iter().filter(|row| row.within_goal.is_some()).count() as u64,
             minutes_outside: rows.iter().filter(|row| row.within_goal == Some(false)).count() as u64,
-            minutes_near: rows.iter().filter(|row| row.near_goal).count() as u64,
             actions: whole.actions,
             flaps: whole.flaps,
             unfulfilled: whole.unfulfilled,

@@ -139,7 +139,7 @@ impl Judge {
             excess += beyond(found, Metrics { outside, actions: f64::INFINITY, flaps: f64::INFINITY, ..now });
             // A goal that is held without a reserve on these days is missed on others.
             if self.limits.outside.is_none() {
-                excess += (found.near - now.near - NEAR_SLACK).max(0.0);
+                excess += (found.beyond.at(NEAR) - now.beyond.at(NEAR) - NEAR_SLACK).max(0.0);
             }
         }
         // Disturbances are compared with today's under the same disturbance, both minute by minute.
@@ -209,11 +209,19 @@ impl Judge {
             };
             near.iter().map(|(_, known)| by(known)).fold(0.0, f64::max)
         };
+        // Minutes see all response times a little too low or too high: that is another bound of the goal. What they do not
+        // see at all is added.
+        let outside = |known: &Known| {
+            let fades = (-away(known) / FADES).exp();
+            let times = known.screened.beyond.times(known.exact.outside);
+            let unseen = (known.exact.outside - known.screened.beyond.at(times)).max(0.0);
+            found.beyond.at(times.powf(fades)) + fades * unseen
+        };
         Metrics {
             cost: scaled(found.cost, exact.cost, screened.cost),
             p95: scaled(found.p95, exact.p95, screened.p95),
-            outside: counted(|metrics| metrics.outside, 0.5),
-            near: counted(|metrics| metrics.near, 0.5),
+            outside: near.iter().map(|(_, known)| outside(known)).fold(0.0, f64::max),
+            beyond: found.beyond,
             bad: counted(|metrics| metrics.bad, BAD_SLACK),
             actions: counted(|metrics| metrics.actions, 0.5),
             flaps: counted(|metrics| metrics.flaps, 0.5),
@@ -230,7 +238,10 @@ pub(super) fn on_days_of_bounds([found, now, bounded]: [Metrics; 3]) -> Metrics 
         cost: scaled(found.cost, now.cost, bounded.cost),
         p95: scaled(found.p95, now.p95, bounded.p95),
         outside: moved(found.outside, now.outside, bounded.outside),
-        near: moved(found.near, now.near, bounded.near),
+        beyond: found
+            .beyond
+            .with(now.beyond, &|found, now| found - now)
+            .with(bounded.beyond, &|moved, bounded| (moved + bounded).max(0.0)),
         bad: moved(found.bad, now.bad, bounded.bad),
         actions: moved(found.actions, now.actions, bounded.actions),
         flaps: moved(found.flaps, now.flaps, bounded.flaps),
@@ -257,6 +268,8 @@ const BAD_SLACK: f64 = 1e-5;
 const DISTURBED_BAD: f64 = 1e-3;
 /// So much of the logarithm of the cost is as far as another value.
 const COST_STEP: f64 = 0.1;
+/// The share of the goal's response time above which a minute is near it.
+const NEAR: f64 = 0.8;
 /// So many more minutes of a day than today may be near the goal.
 const NEAR_SLACK: f64 = 0.1;
 /// A candidate that is no further away than a value and a small difference in cost is corrected by the nearest alone.

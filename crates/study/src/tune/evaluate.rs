@@ -212,7 +212,7 @@ impl<'a> Evaluator<'a> {
             self.curves.clear();
         }
         // Today's fleet is recorded as closely as `simulate` does it, others more coarsely.
-        let ladder = if self.curves.is_empty() { Ladder::default() } else { COARSE };
+        let ladder = if self.curves.is_empty() { Ladder::default() } else { coarse(system) };
         let curves = (can_record(system) && !(self.shell.interrupted)()).then(|| {
             if self.curves.is_empty() {
                 (self.shell.tell)(Event::Recording);
@@ -255,6 +255,18 @@ impl<'a> Evaluator<'a> {
     }
 }
 
+/// A recording that is made for a few candidates, one after the other: short, and of a small fleet.
+fn coarse(system: &System) -> Ladder {
+    let sizes = || system.services.iter().map(|service| service.instances.get().max(1));
+    let cores =
+        |service: &sim::settings::Service| service.hosts.iter().map(|host| host.cores).max().unwrap_or(1);
+    let largest = system.services.iter().max_by_key(|service| service.instances.get()).map_or(1, cores);
+    let fleet = (CORES / largest.max(1)).max(LEAST_INSTANCES);
+    // Of the smallest service one instance is left, and the others are as much larger as they are.
+    let kept = sizes().max().unwrap_or(1).div_ceil(sizes().min().unwrap_or(1));
+    Ladder { rungs: 8, minutes: 12, warm_up: 4, fleet: fleet.max(kept) }
+}
+
 /// Whether the processes of each service fit into the memory of its hosts.
 fn fits(system: &System) -> bool {
     system.services.iter().all(|service| {
@@ -276,4 +288,7 @@ const FEW: usize = 20;
 /// A recording of a service has about 200 kB, so these have about 256 MB.
 const CURVES_MAX: usize = 1000;
 const SYSTEMS_MAX: usize = 50_000;
-const COARSE: Ladder = Ladder { rungs: 8, minutes: 20, warm_up: 5 };
+/// Cores of the largest service of a fleet that is recorded coarsely, in as many instances as that makes,
+const CORES: u32 = 8;
+/// but not fewer than this: one has nothing to balance.
+const LEAST_INSTANCES: u32 = 3;

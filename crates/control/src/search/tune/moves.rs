@@ -37,12 +37,15 @@ impl Space {
         found
     }
 
-    /// The candidate with so many random changes.
+    /// The candidate with so many random changes, of what is not costly where there is such.
     pub(super) fn changed(&self, from: &Candidate, changes: usize, rng: &mut Rng) -> Candidate {
         let mut candidate = from.clone();
         for _ in 0..changes {
-            let active: Vec<usize> =
+            let mut active: Vec<usize> =
                 (0..self.0.len()).filter(|place| self.is_active(&candidate, *place)).collect();
+            if active.iter().any(|place| !self.0[*place].costly) {
+                active.retain(|place| !self.0[*place].costly);
+            }
             if active.is_empty() {
                 break;
             }
@@ -53,11 +56,14 @@ impl Space {
         candidate
     }
 
-    /// The candidate with two values moved a little: what one of them brings, the other one may pay for.
+    /// The candidate with two values moved a little: what one of them brings, the other one may pay for. At most one of them is
+    /// costly.
     pub(super) fn shifted(&self, from: &Candidate, rng: &mut Rng) -> Candidate {
         let mut candidate = from.clone();
         for _ in 0..2 {
-            let near = self.neighbours(&candidate);
+            let is_costly = self.differ_in_costly(&candidate, from);
+            let mut near = self.neighbours(&candidate);
+            near.retain(|next| !is_costly || !self.differ_in_costly(next, &candidate));
             if !near.is_empty() {
                 candidate.clone_from(&near[rng.below(near.len())]);
             }
@@ -65,16 +71,18 @@ impl Space {
         candidate
     }
 
-    /// So many candidates that fill the space: each value of a dimension is used equally often (a Latin hypercube).
+    /// So many candidates that fill the space: each value of a dimension is used equally often (a Latin hypercube). There are
+    /// a few combinations only of values that are costly.
     pub(super) fn filling(&self, count: usize, rng: &mut Rng) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> = (0..count).map(|_| self.today()).collect();
         for (place, dimension) in self.0.iter().enumerate() {
-            let mut strata: Vec<usize> = (0..count).collect();
-            for last in (1..count).rev() {
+            let of = if dimension.costly { COMBINATIONS.min(count) } else { count };
+            let mut strata: Vec<usize> = (0..of).collect();
+            for last in (1..of).rev() {
                 strata.swap(last, rng.below(last + 1));
             }
-            for (candidate, stratum) in candidates.iter_mut().zip(strata) {
-                candidate[place] = stratum * dimension.choices / count;
+            for (candidate, stratum) in candidates.iter_mut().zip(strata.into_iter().cycle()) {
+                candidate[place] = stratum * dimension.choices / of;
             }
         }
         candidates.into_iter().map(|candidate| self.plain(candidate)).collect()
@@ -92,6 +100,13 @@ impl Space {
             .collect()
     }
 
+    fn differ_in_costly(&self, one: &Candidate, other: &Candidate) -> bool {
+        self.0
+            .iter()
+            .zip(one.iter().zip(other))
+            .any(|(dimension, (one, other))| dimension.costly && one != other)
+    }
+
     fn with(&self, candidate: &Candidate, place: usize, value: usize) -> Candidate {
         let mut changed = candidate.clone();
         changed[place] = value;
@@ -101,3 +116,5 @@ impl Space {
 
 /// How far a move goes.
 const NEAR: usize = 2;
+/// Combinations of costly values in candidates that fill the space.
+const COMBINATIONS: usize = 12;

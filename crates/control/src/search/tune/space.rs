@@ -13,6 +13,8 @@ pub struct Dimension {
     pub ordered: bool,
     /// It has an effect only where an earlier dimension has this value.
     pub when: Option<(usize, usize)>,
+    /// The first evaluation of another value takes much longer than others do.
+    pub costly: bool,
 }
 
 /// A value for each dimension. Dimensions without effect have today's.

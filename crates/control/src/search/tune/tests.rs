@@ -3,7 +3,7 @@
 use super::*;
 
 fn ordered(choices: usize, today: usize) -> Dimension {
-    Dimension { choices, today, ordered: true, when: None }
+    Dimension { choices, today, ordered: true, when: None, costly: false }
 }
 
 fn settings(seed: u64) -> Settings {
@@ -116,8 +116,8 @@ fn a_confirmation_corrects_what_screening_has_missed() {
 fn values_without_effect_are_not_searched() {
     // The second value counts only where the first is 1, which is worth it with the right value only.
     let space = Space::new(vec![
-        Dimension { choices: 2, today: 0, ordered: false, when: None },
-        Dimension { choices: 20, today: 3, ordered: true, when: Some((0, 1)) },
+        Dimension { choices: 2, today: 0, ordered: false, when: None, costly: false },
+        Dimension { choices: 20, today: 3, ordered: true, when: Some((0, 1)), costly: false },
     ]);
     let worth = |candidate: &Candidate| {
         assert!(candidate[0] == 1 || candidate[1] == 3, "{candidate:?}");
@@ -260,4 +260,26 @@ fn after_a_failure_the_search_goes_halfway_back() {
         };
     let (best, _, confirmed) = run(&space, 1, screen, real);
     assert!(best[0] >= 10 && best[0] <= 13, "{best:?} after {confirmed:?}");
+}
+
+#[test]
+fn a_value_that_is_costly_is_tried_in_few_combinations() {
+    let costly = |choices| Dimension { choices, today: 0, ordered: true, when: None, costly: true };
+    let space =
+        Space::new(vec![costly(6), costly(6), costly(3), ordered(12, 0), ordered(12, 0), ordered(12, 0)]);
+    // Two costly values help together with a third one that is not.
+    let least = [4, 2, 1, 7, 3, 9];
+    let worth = |candidate: &Candidate| simple(0.0, bowl(candidate, &least));
+    let combinations = core::cell::RefCell::new(BTreeSet::new());
+    let (best, ..) = run(
+        &space,
+        3,
+        |candidate, _, _| {
+            combinations.borrow_mut().insert(candidate[..3].to_vec());
+            worth(candidate)
+        },
+        worth,
+    );
+    assert_eq!(best, least);
+    assert!(combinations.borrow().len() < 6 * 6 * 3 * 2 / 3, "{}", combinations.borrow().len());
 }
