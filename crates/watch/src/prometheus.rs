@@ -1,4 +1,4 @@
-//! Queries of a Prometheus, one at a time, for a caller who waits for them.
+//! Queries of a Prometheus, one at a time: each call returns with the response.
 
 use crate::endpoint::{Client, Endpoint};
 use crate::query::{self, PATH};
