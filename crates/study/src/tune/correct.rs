@@ -180,9 +180,10 @@ impl Judge {
     }
 
     /// Figures of usual days as request by request would find them, from the nearest known candidates; exact for a
-    /// confirmed one. What minutes see too much is corrected by the ratio; what they miss is added, and fades with the
-    /// distance in cost: queues that minutes do not see depend on how busy the fleet is. What is counted is as bad as any of
-    /// the nearest few says: a search takes what looks best, which is often what a correction is most wrong about.
+    /// confirmed one. What minutes see too much is corrected by the ratio, minutes outside the goal by another bound of the
+    /// goal; what they miss is added, and fades with the distance in cost: queues that minutes do not see depend on how busy the
+    /// fleet is. What is counted is as bad as any of the nearest few says: a search takes what looks best, which is often what a
+    /// correction is most wrong about.
     pub(super) fn corrected(&self, candidate: &Candidate, found: Metrics) -> Metrics {
         if let Some(confirmed) = self.confirmed(candidate) {
             return confirmed.exact;
