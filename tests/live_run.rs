@@ -1,11 +1,35 @@
 //! The scaler's whole loop on a target. A part of each test that needs one.
 
-use scaler::{Ended, Listener, Options, PeriodSeen, Plan, RemoteTarget, ScaleError, Told};
+use scaler::{
+    Ended, Listener, Options, PeriodSeen, Plan, Remote, RemoteTarget, ScaleError, Snapshot, Target as _,
+    TargetError, Told,
+};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Until it holds, for at most two minutes.
+pub fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Works until the target tells what is expected.
+pub fn until(
+    target: &mut Remote,
+    set: Option<u32>,
+    found: impl Fn(&Result<Snapshot, TargetError>) -> bool,
+) -> Result<Snapshot, TargetError> {
+    eventually("the target did not tell what was expected", || Some(target.work(set)).filter(&found))
+}
 
 /// The plan of a case file.
 pub fn plan(text: &str, folder: &Path) -> Plan {

@@ -90,6 +90,7 @@ fn allotted(host: &sim::settings::Host) -> f64 {
 
 /// The section of a file, unless the report says what is wrong with it. Paths are relative to `base`.
 pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Option<Section> {
+    let live = table.live.as_ref()?;
     let LiveTable {
         service,
         gateway,
@@ -104,7 +105,7 @@ pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Optio
         stale_after,
         serve,
         state,
-    } = &table.live.as_ref()?.value;
+    } = &live.value;
     let targets = [
         processes.as_ref().map(|at| ("processes", &at.place)),
         kubernetes.as_ref().map(|at| ("kubernetes", &at.place)),
@@ -118,7 +119,6 @@ pub(super) fn read(table: &CaseTable, base: &Path, report: &mut Report) -> Optio
     let kubernetes = kubernetes.as_ref().and_then(|at| read_kubernetes(&at.value, base, report));
     let ecs = ecs.as_ref().map(|at| read_ecs(&at.value, report));
     let aws = ecs.or_else(|| auto_scaling_group.as_ref().map(|at| read_group(&at.value)));
-    let live = table.live.as_ref()?;
     if gateway.is_none() && (processes.is_some() || kubernetes.is_none() && aws.is_none()) {
         let message = "`live` has no `gateway`".to_owned();
         let help = "add `gateway: { admin: HOST:PORT, pool: NAME }`; only `kubernetes`, `ecs` and `auto_scaling_group` need none"

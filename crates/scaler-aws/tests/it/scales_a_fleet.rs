@@ -1,6 +1,6 @@
 use crate::cloud::{Cloud, Fault};
 use crate::counting_gateway::Gateway;
-use crate::live_run::{Run, plan};
+use crate::live_run::{Run, eventually, plan, until};
 use aws_config::SdkConfig;
 use aws_sdk_applicationautoscaling::types::{
     AdjustmentType, PolicyType, ScalableDimension, ServiceNamespace, StepAdjustment,
@@ -14,7 +14,7 @@ use scaler::{Phase, Remote, Snapshot, Target as _, TargetError};
 use scaler_aws::{AwsTarget, rights};
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use tokio::runtime::Runtime;
 
 /// One moto for all of them: the parts need what those before have made.
@@ -69,22 +69,6 @@ fn leading(cloud: &Cloud, settings: &Aws) -> Remote {
 }
 
 type WorkResult = Result<Snapshot, TargetError>;
-
-fn until(target: &mut Remote, set: Option<u32>, found: impl Fn(&WorkResult) -> bool) -> WorkResult {
-    eventually("the target did not tell what was expected", || Some(target.work(set)).filter(&found))
-}
-
-/// Until it holds, for at most a minute.
-fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 fn the_requests_are_those_of_the_rights(cloud: &Cloud, settings: &Aws, apply: bool) {
     cloud.actions();

@@ -1,6 +1,6 @@
 use crate::cluster::{Admin, Cluster};
 use crate::counting_gateway::Gateway;
-use crate::live_run::{Run, plan};
+use crate::live_run::{Run, eventually, plan, until};
 use scaler::settings::Kubernetes;
 use scaler::{Phase, Remote, Snapshot, Target, TargetError};
 use scaler_kube::{KubernetesTarget, rights};
@@ -92,26 +92,6 @@ fn leading_with(settings: &Kubernetes, usage: bool) -> Remote {
 
 fn size(admin: &Admin) -> u64 {
     admin.get(WEB).unwrap()["spec"]["replicas"].as_u64().unwrap()
-}
-
-/// Until it holds, for at most two minutes.
-fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(120), "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-fn until(
-    target: &mut Remote,
-    set: Option<u32>,
-    found: impl Fn(&Result<Snapshot, TargetError>) -> bool,
-) -> Result<Snapshot, TargetError> {
-    eventually("the target did not tell what was expected", || Some(target.work(set)).filter(&found))
 }
 
 fn the_printed_rights_suffice_and_each_is_needed(cluster: &Cluster, admin: &Admin, settings: &Kubernetes) {
