@@ -78,9 +78,12 @@ impl<N: Net> Worker<'_, N> {
         let generation = connection.generation;
         let Some(session) = &mut connection.tls else { return };
         let taken = session.received(input, &mut plain);
-        session.flush(&mut connection.out);
-        if !connection.out.is_empty() {
-            self.write(index);
+        // An alert is sent below: the server may have gone, and why TLS failed says more than that.
+        if taken.is_ok() {
+            session.flush(&mut connection.out);
+            if !connection.out.is_empty() {
+                self.write(index);
+            }
         }
         if self.is_still(index, generation) {
             self.shaken(index);
