@@ -76,7 +76,8 @@ kube_apiserver() {
                 sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
             [ -n "$newer" ] && chmod -R u+w,+x "$newer/bin" "$newer/pkg/tool" && go="$newer/bin/go" || return
         fi
-        (cd $folder && $go build -buildvcs=false -trimpath -ldflags='-s -w' -o "$program" . >&2) || return
+        # Without optimisation it is built earlier.
+        (cd $folder && $go build -gcflags='all=-N -l' -buildvcs=false -trimpath -ldflags='-s -w' -o "$program" . >&2) || return
         echo "$version" >"$program.version"
     fi
     echo "kube-apiserver: $program, $version, built in $((SECONDS - began)) s"
@@ -84,6 +85,10 @@ kube_apiserver() {
 
 PATH="$PATH:/usr/sbin"
 missing=()
+go_with_library || missing+=(go)
+# Its build takes longest, while the others are downloaded.
+kube_apiserver >"$peers/kube-apiserver.log" &
+kube=$!
 system wrk wrk || missing+=(wrk)
 system gunicorn gunicorn || venv gunicorn || missing+=(gunicorn)
 system puma puma || gem_of puma || missing+=(puma)
@@ -99,10 +104,10 @@ unpacked logrotate || missing+=(logrotate)
 unpacked h2o || missing+=(h2o)
 system openssl openssl || missing+=(openssl)
 system node nodejs || missing+=(node)
-go_with_library || missing+=(go)
 unpacked libfaketime.so.1 libfaketime '*faketime' || missing+=(libfaketime)
 unpacked etcd etcd-server || missing+=(etcd)
-kube_apiserver || missing+=(kube-apiserver)
+wait $kube || missing+=(kube-apiserver)
+cat "$peers/kube-apiserver.log"
 if [ ${#missing[@]} -gt 0 ]; then
     echo "missing: ${missing[*]}; install them with the system's packages" >&2
     exit 1

@@ -1,5 +1,5 @@
 use crate::disturbance::again_if_disturbed;
-use crate::programs::{Server, beside_one, free_address, headroom, text};
+use crate::programs::{Server, beside_others, free_address, headroom, text};
 use crate::schema::check;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -22,7 +22,7 @@ fn calibrate(url: &str, folder: &Path, more: &[&str]) -> Output {
 
 #[test]
 fn a_service_of_two_threads_becomes_a_model_that_predicts_it() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     again_if_disturbed(|| {
         let (server, url) = waiting_service();
         let folder = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ fn what_cannot_be_calibrated_is_refused() {
 
 #[test]
 fn a_service_that_sheds_is_not_calibrated() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let service = crate::service::refusing_above(50.0, 503);
     let folder = tempfile::tempdir().unwrap();
     let output = calibrate(&format!("http://{service}/"), folder.path(), &[]);
@@ -101,7 +101,7 @@ fn a_service_that_sheds_is_not_calibrated() {
 /// What was measured is kept, and the reason is named.
 #[test]
 fn a_service_that_ends_during_the_trials_leaves_a_suspect_model() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let (server, url) = waiting_service();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("case.yaml");
@@ -139,7 +139,7 @@ fn of_command(address: &str, command: &str, folder: &Path, more: &[&str]) -> Out
 
 #[test]
 fn a_command_is_started_measured_and_stopped() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let address = free_address().to_string();
     let folder = tempfile::tempdir().unwrap();
     let output = of_command(&address, &command(&address, "sleep 0.5;"), folder.path(), &["--json"]);
@@ -182,7 +182,7 @@ fn is_a_case_for_every_command(file: &Path, valid: bool) {
 
 #[test]
 fn commands_that_never_get_ready_are_named_with_what_they_printed() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let address = free_address().to_string();
     let folder = tempfile::tempdir().unwrap();
     let ends = of_command(&address, "echo no database >&2; exit 7", folder.path(), &[]);

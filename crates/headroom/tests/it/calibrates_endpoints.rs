@@ -1,5 +1,5 @@
 use crate::disturbance::again_if_disturbed;
-use crate::programs::{beside_one, headroom, text};
+use crate::programs::{beside_others, headroom, text};
 use crate::schema::check;
 use crate::service::{with_bodies, with_fields};
 use serde_json::Value;
@@ -97,7 +97,7 @@ fn is_the_mix(output: &Output, folder: &Path, names: [&str; 2]) {
 
 #[test]
 fn the_endpoints_of_a_scenario_are_measured_in_their_mix() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let address = two_endpoints();
     let folder = tempfile::tempdir().unwrap();
     let scenario = format!(
@@ -123,7 +123,7 @@ fn log_line(path: &str, status: u16) -> String {
 
 #[test]
 fn the_endpoints_of_an_access_log_are_measured_in_their_mix() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let address = two_endpoints();
     let folder = tempfile::tempdir().unwrap();
     let mut log = String::new();
@@ -174,7 +174,7 @@ fn mixes_that_cannot_be_used_are_refused() {
 
 #[test]
 fn a_cache_that_only_its_fields_show_is_not_calibrated() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let folder = tempfile::tempdir().unwrap();
     let address = with_fields(|_| "X-Cache: HIT from edge\r\nAge: 7\r\n".to_owned());
     let output = calibrate(folder.path(), &[&format!("http://{address}/")]);
@@ -186,7 +186,7 @@ fn a_cache_that_only_its_fields_show_is_not_calibrated() {
 
 #[test]
 fn a_service_that_is_replaced_makes_the_model_suspect() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let folder = tempfile::tempdir().unwrap();
     let (threads, served) = (Places::new(2), AtomicU32::new(0));
     let address = with_fields(move |_| {
@@ -204,7 +204,7 @@ fn a_service_that_is_replaced_makes_the_model_suspect() {
 
 #[test]
 fn the_pool_is_the_part_that_the_service_reports() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let folder = tempfile::tempdir().unwrap();
     let pool = Places::new(2);
     let address = with_fields(move |_| {
@@ -252,7 +252,7 @@ fn with_metrics(unit: f64) -> SocketAddr {
 
 #[test]
 fn the_pool_is_the_part_that_a_metric_of_the_service_counts() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     again_if_disturbed(|| {
         let folder = tempfile::tempdir().unwrap();
         let address = with_metrics(1.0);
@@ -277,7 +277,7 @@ fn the_pool_is_the_part_that_a_metric_of_the_service_counts() {
 
 #[test]
 fn metrics_that_do_not_show_a_part_are_named() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let folder = tempfile::tempdir().unwrap();
     let address = with_metrics(1000.0);
     let (url, metrics) = (format!("http://{address}/"), format!("http://{address}/metrics"));

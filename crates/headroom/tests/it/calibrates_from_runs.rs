@@ -1,4 +1,4 @@
-use crate::programs::{Server, beside_one, free_address, headroom, text};
+use crate::programs::{Server, beside_others, free_address, headroom, text};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
@@ -34,7 +34,7 @@ impl Runs<'_> {
 
 #[test]
 fn runs_of_the_ledger_become_a_model() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let address = free_address();
     let listen = address.to_string();
     let command = headroom(&["sample-service", "--listen", &listen, "--threads", "2", "--wait", "20ms"]);
@@ -107,7 +107,7 @@ fn runs_of_the_ledger_become_a_model() {
 
 #[test]
 fn runs_in_which_the_service_shed_are_refused_by_name() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let service = crate::service::refusing_above(50.0, 503);
     let folder = tempfile::tempdir().unwrap();
     let runs = Runs { folder: folder.path() };
@@ -118,7 +118,7 @@ fn runs_in_which_the_service_shed_are_refused_by_name() {
 
 #[test]
 fn runs_of_a_cache_or_of_two_versions_of_a_service_are_refused_by_name() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     let served = AtomicU32::new(0);
     let service = crate::service::with_fields(move |head| {
         std::thread::sleep(Duration::from_millis(5));

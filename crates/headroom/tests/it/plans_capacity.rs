@@ -1,7 +1,7 @@
 //! `headroom plan`: from a case, from runs that the binary itself recorded, and from tables.
 
 use crate::disturbance::again_if_disturbed;
-use crate::programs::{Server, beside_one, free_address, headroom, text};
+use crate::programs::{Server, beside_others, free_address, headroom, text};
 use crate::schema::check;
 use serde_json::Value;
 use std::fs;
@@ -100,7 +100,7 @@ fn a_suspect_model_promises_nothing() {
 
 #[test]
 fn runs_at_several_concurrencies_give_copies_of_the_target() {
-    let _slot = beside_one();
+    let _slot = beside_others();
     again_if_disturbed(|| {
         let folder = tempfile::tempdir().unwrap();
         let ledger = folder.path().join("ledger.sqlite").display().to_string();

@@ -121,14 +121,19 @@ pub fn alone() -> Slots {
     Slots::take(MEASURING)
 }
 
-/// Runs beside at most one other test that measures: for services that mostly wait, so that two of them and their
-/// generators leave both cores idle most of the time.
+/// Runs beside at most one other test that measures and uses the processor.
 pub fn beside_one() -> Slots {
+    Slots::take(MEASURING / 2)
+}
+
+/// Runs beside a few others: for services that mostly wait, so that four of them and their generators leave two cores idle
+/// most of the time.
+pub fn beside_others() -> Slots {
     Slots::take(1)
 }
 
 /// How many tests may measure at a time.
-const MEASURING: u32 = 2;
+const MEASURING: u32 = 4;
 
 static TAKEN: Mutex<u32> = Mutex::new(0);
 static RETURNED: Condvar = Condvar::new();

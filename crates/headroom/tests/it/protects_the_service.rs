@@ -2,7 +2,7 @@
 //! service that fails immediately.
 
 use crate::disturbance::again_if_disturbed;
-use crate::programs::{Server, alone, beside_one, free_addresses, headroom, json, load, text};
+use crate::programs::{Server, alone, beside_others, free_addresses, headroom, json, load, text};
 use crate::service;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -100,7 +100,7 @@ fn cheap_paths_in_great_numbers_are_not_shed_in_calm() {
 /// Answers of a service that refuses above 150 a second, of a flood of 1.5 times that through the file that `find`
 /// wrote for this goal: good ones, and refusals of the service itself.
 fn refusals(status: u16, goal: &[&str]) {
-    let _slot = beside_one();
+    let _slot = beside_others();
     again_if_disturbed(|| {
         let directory = tempfile::tempdir().unwrap();
         let service = service::refusing_above(150.0, status);
