@@ -459,6 +459,69 @@ fn the_ledger_keeps_each_run_with_its_decisions() {
     }
 }
 
+/// A process whose files may not grow, as on a full disk, until this is dropped.
+struct FullDisk(u32);
+
+impl FullDisk {
+    fn of(process: u32) -> Self {
+        FullDisk::limit(process, "1:");
+        FullDisk(process)
+    }
+
+    fn limit(process: u32, bytes: &str) {
+        let arguments = ["--pid", &process.to_string(), &format!("--fsize={bytes}")];
+        assert!(Command::new("prlimit").args(arguments).status().unwrap().success());
+    }
+}
+
+impl Drop for FullDisk {
+    fn drop(&mut self) {
+        FullDisk::limit(self.0, "unlimited:");
+    }
+}
+
+#[test]
+fn a_full_disk_stops_no_decision() {
+    let world = World::new(SERVES, "");
+    let ledger = world.folder.path().join("ledger.sqlite").to_str().unwrap().to_owned();
+    let scale = world.scale(&["--apply", "--ledger", &ledger]);
+    // Without the signal of the limit, writing fails.
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(scale.get_program()).args(scale.get_args());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let scaler = Scaler::start(command);
+    eventually("the first instance serves", || world.ready().len() == 1);
+    let record = || std::fs::metadata(world.state("record.jsonl")).map_or(0, |file| file.len());
+    eventually("samples are recorded", || record() > 0);
+    let full = FullDisk::of(scaler.0.id());
+    let recorded = record();
+    let load = Load::start(world.listen, 8, Duration::from_millis(50));
+    eventually("the policy has scaled out", || world.members().len() == 4);
+    load.slower(Duration::from_millis(400));
+    eventually("the policy has scaled in", || world.members().len() == 1);
+    let (asked, failures) = load.end();
+    assert!(failures.is_empty(), "{} of {asked} failed: {failures:?}", failures.len());
+    assert!(record() <= recorded + 1, "the disk was full");
+    drop(full);
+    eventually("the state is written again", || world.instances().len() == 1);
+    eventually("samples are recorded again", || record() > recorded + 1);
+    let (_, err) = scaler.end();
+    assert!(err.contains("record.jsonl cannot be written") && err.contains("cannot write"), "{err}");
+    let replayed =
+        headroom(&["scale", "--replay", world.state("record.jsonl").to_str().unwrap()]).output().unwrap();
+    // What was kept in memory was written later; what was not is a gap that is found.
+    let (out, code) = (text(&replayed.stdout), replayed.status.code());
+    assert!(
+        code == Some(0) || code == Some(99) && out.contains("missing"),
+        "{out}{}",
+        text(&replayed.stderr)
+    );
+    let shown = headroom(&["show", "r1", "--json", "--ledger", &ledger]).output().unwrap();
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let decisions = shown["result"]["decisions"].as_array().unwrap();
+    assert!(decisions.iter().any(|one| one["policy"] == "in" && one["applied"] == true), "{shown:#}");
+}
+
 #[test]
 fn instances_outlive_a_killed_scaler_and_a_standby_takes_over() {
     let world = World::new(SERVES, "  guard: { min: 2 }\n");
