@@ -30,8 +30,10 @@ pub enum Fault {
     None,
     /// They are refused with this code.
     Refused(&'static str),
-    /// They get no answer.
+    /// They get no answer: the connection is closed.
     Silent,
+    /// The connection stays open without an answer, for longer than anybody waits.
+    Hanging,
     /// They are carried out, and the answer is lost.
     AnswerLost,
 }
@@ -126,6 +128,10 @@ fn pass(client: &TcpStream, moto: SocketAddr, state: &Mutex<State>) {
     let mut client = client;
     let answer = match fault {
         Fault::Silent => None,
+        Fault::Hanging => {
+            std::thread::sleep(Duration::from_secs(8));
+            None
+        }
         Fault::Refused(code) => Some(refusal(&action, code)),
         Fault::None | Fault::AnswerLost => {
             let answer = match action.strip_prefix("cloudwatch:") {

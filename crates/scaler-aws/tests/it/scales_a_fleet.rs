@@ -139,6 +139,9 @@ fn an_answer_that_is_lost_is_no_one_elses_size(cloud: &Cloud, account: &Account)
     let error = until(&mut target, Some(5), Result::is_err).unwrap_err().0;
     assert!(error.contains("AWS does not respond to `ecs:DescribeServices`"), "{error}");
     assert!(!error.contains('{') && error.len() < 400, "in words: {error}");
+    cloud.fault(Fault::Hanging, None);
+    let told = "AWS did not respond to `ecs:DescribeServices` within 5s";
+    let _ = until(&mut target, Some(5), |worked| worked.as_ref().is_err_and(|error| error.0.contains(told)));
     cloud.fault(Fault::None, None);
     until(&mut target, Some(5), Result::is_ok).unwrap();
 }
