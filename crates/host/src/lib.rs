@@ -43,5 +43,5 @@ pub use preflight::{Finding, Host, Needs, Severity, preflight, preflight_on};
 pub use pressure::{Pressure, Stalls};
 pub use processes::{BusyProcess, Processes};
 pub use processor::{Ticks, governor, own_cpu, usable_cores};
-pub use service::{NoService, Running, Service, Usage, cpu_of_trees};
+pub use service::{NoService, Running, Service, Usage, cpu_of_trees, memory_of_trees};
 pub use sockets::{PortRange, Sockets, TcpCounts, time_wait_towards};

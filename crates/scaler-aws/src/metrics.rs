@@ -74,7 +74,7 @@ impl Metrics {
         for one in instances {
             let share = if one.phase == Phase::Ready { of_each.next() } else { None };
             let used = share.map(|share| share * cores.unwrap_or(1.0));
-            one.usage = Some(Usage { used, allotted: Some(cores.unwrap_or(1.0)) });
+            one.usage = Some(Usage { used, allotted: Some(cores.unwrap_or(1.0)), memory: None });
         }
     }
 }

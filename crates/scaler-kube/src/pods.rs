@@ -36,6 +36,9 @@ struct Pod {
     ready: Option<Instant>,
     /// Cores.
     used: Option<f64>,
+    /// Bytes.
+    memory: Option<u64>,
+    /// Cores.
     requested: Option<f64>,
 }
 
@@ -69,9 +72,12 @@ impl Pods {
         let items = |list: &Value| list["items"].as_array().cloned().unwrap_or_default();
         let (pods, metrics) = (items(&pods), items(&metrics));
         self.check_age(&metrics, now)?;
-        let used: BTreeMap<&str, f64> = metrics
+        let used: BTreeMap<&str, (f64, Option<f64>)> = metrics
             .iter()
-            .filter_map(|one| Some((one["metadata"]["name"].as_str()?, cores(one, "usage")?)))
+            .filter_map(|one| {
+                let name = one["metadata"]["name"].as_str()?;
+                Some((name, (sum(one, "usage", "cpu")?, sum(one, "usage", "memory"))))
+            })
             .collect();
         let first = self.read.is_none();
         let mut before = std::mem::take(&mut self.known);
@@ -88,8 +94,9 @@ impl Pods {
                 phase,
                 started: old.as_ref().map_or(since, |old| old.started),
                 ready: if was_ready { old.as_ref().and_then(|old| old.ready) } else { since },
-                used: used.get(name).copied(),
-                requested: cores(&pod["spec"], "resources").filter(|cores| *cores > 0.0),
+                used: used.get(name).map(|(cores, _)| *cores),
+                memory: used.get(name).and_then(|(_, memory)| *memory).map(|bytes| bytes as u64),
+                requested: sum(&pod["spec"], "resources", "cpu").filter(|cores| *cores > 0.0),
             };
             self.known.insert(name.to_owned(), found);
         }
@@ -136,7 +143,7 @@ impl Pods {
             phase: pod.phase,
             started: pod.started,
             ready: if pod.phase == Phase::Ready { pod.ready } else { None },
-            usage: Some(Usage { used: pod.used, allotted: pod.requested }),
+            usage: Some(Usage { used: pod.used, allotted: pod.requested, memory: pod.memory }),
         };
         self.known.values().map(instance).collect()
     }
@@ -194,16 +201,17 @@ fn phase_of(pod: &Value) -> Option<Phase> {
     Some(if is_ready { Phase::Ready } else { Phase::Starting })
 }
 
-/// The sum of `usage` or `resources.requests` over the containers that run beside each other; none where one of them has none.
-fn cores(of: &Value, key: &str) -> Option<f64> {
+/// The sum of `usage` or `resources.requests` of a resource over the containers that run beside each other; none where one of
+/// them has none.
+fn sum(of: &Value, key: &str, resource: &str) -> Option<f64> {
     let sidecars =
         of["initContainers"].as_array().into_iter().flatten().filter(|one| one["restartPolicy"] == "Always");
     let containers = of["containers"].as_array()?.iter().chain(sidecars);
-    let cores = |one: &Value| {
-        let found = if key == "usage" { &one[key]["cpu"] } else { &one[key]["requests"]["cpu"] };
+    let found = |one: &Value| {
+        let found = if key == "usage" { &one[key][resource] } else { &one[key]["requests"][resource] };
         Quantity::parse(found.as_str()?).map(Quantity::approximate)
     };
-    containers.map(cores).sum()
+    containers.map(found).sum()
 }
 
 /// A query's value, with what is not a letter, a digit or one of `-._~` percent-encoded.
@@ -232,19 +240,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processor_use_is_the_sum_of_the_containers() {
+    fn use_is_the_sum_of_the_containers() {
         let metrics =
             json!({ "containers": [{ "usage": { "cpu": "123456789n" } }, { "usage": { "cpu": "50m" } }] });
-        assert!((cores(&metrics, "usage").unwrap() - 0.173_456_789).abs() < 1e-9);
+        assert!((sum(&metrics, "usage", "cpu").unwrap() - 0.173_456_789).abs() < 1e-9);
+        let memory =
+            json!({ "containers": [{ "usage": { "memory": "5Mi" } }, { "usage": { "memory": "1M" } }] });
+        assert_eq!(sum(&memory, "usage", "memory"), Some(6_242_880.0));
         let requests =
             json!({ "containers": [{ "resources": { "requests": { "cpu": "1" } } }, { "resources": {} }] });
-        assert_eq!(cores(&requests, "resources"), None, "a request that is not known is no sum");
+        assert_eq!(sum(&requests, "resources", "cpu"), None, "a request that is not known is no sum");
         let asks = |cpu: &str| json!({ "requests": { "cpu": cpu } });
         let sidecar = json!({
             "containers": [{ "resources": asks("1") }],
             "initContainers": [{ "resources": asks("4") }, { "resources": asks("250m"), "restartPolicy": "Always" }],
         });
-        assert_eq!(cores(&sidecar, "resources"), Some(1.25));
+        assert_eq!(sum(&sidecar, "resources", "cpu"), Some(1.25));
     }
 
     #[test]

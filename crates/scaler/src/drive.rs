@@ -24,9 +24,10 @@ use crate::switches;
 use crate::target::{Instance, Phase, RemoteTarget, Snapshot, Target as _, TargetError, Worker};
 use control::scaling::controller::Policy;
 use status::scaler::Scaler;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
+use units::Bytes;
 
 /// What is scaled by which policy.
 #[derive(Debug, Clone)]
@@ -345,6 +346,7 @@ pub fn run(
         begun,
         differences,
         used: BTreeMap::new(),
+        near_limit: BTreeSet::new(),
         watched: BTreeMap::new(),
         pool: pool.instances,
         demand: 0,
@@ -526,6 +528,8 @@ struct Run<'a> {
     watched: BTreeMap<String, u64>,
     /// The instances of the pool, as they were read last.
     pool: Vec<PoolInstance>,
+    /// Instances near the limit of their memory, told once each.
+    near_limit: BTreeSet<u64>,
     /// Arrivals of the period.
     demand: u64,
     last_error: Option<String>,
@@ -648,6 +652,8 @@ impl Run<'_> {
             snapshot.instances.iter().map(|one| Metered { id: one.id, process: one.process, port: one.port });
         let used = self.meters.read(metered.collect());
         let (paused, killed) = self.switches();
+        let instances = self.instances(&snapshot, &used);
+        self.warn_of_memory(&instances, listener);
         Sample {
             number: number.into(),
             at_ns: at.as_nanos() as u64,
@@ -657,7 +663,25 @@ impl Run<'_> {
             killed,
             withdrawn: snapshot.withdrawn,
             requests,
-            instances: self.instances(&snapshot, &used),
+            instances,
+        }
+    }
+
+    /// Tells once of each instance that it is near the limit of its memory, at which the kernel kills it.
+    fn warn_of_memory(&mut self, instances: &[InstanceSample], listener: &mut dyn Listener) {
+        let limits = self.plan.live.processes.as_ref().map(|processes| processes.limits);
+        let Some(limit) = limits.and_then(|limits| limits.memory) else { return };
+        self.near_limit.retain(|id| instances.iter().any(|one| one.id == *id));
+        for one in instances {
+            let Some(memory) = one.memory else { continue };
+            if memory as f64 >= NEAR_LIMIT * limit.get() as f64 && self.near_limit.insert(one.id) {
+                let memory = Bytes::new(memory);
+                listener.note(&format!(
+                    "instance {} uses {memory} of the {limit} that `live.processes.limits.memory` allows; above it the \
+                     kernel kills its processes",
+                    one.id
+                ));
+            }
         }
     }
 
@@ -700,6 +724,7 @@ impl Run<'_> {
                 cores,
                 used: seconds,
                 allotted: cores * passed,
+                memory: now.and_then(|now| now.memory).or(one.usage.and_then(|usage| usage.memory)),
             });
         }
         all
@@ -813,6 +838,9 @@ fn watched(live: &Live, pool: &[PoolInstance], known: &mut BTreeMap<String, u64>
     let size = instances.iter().filter(|one| one.phase != Phase::Ending).count() as u32;
     Snapshot { size, instances, withdrawn: false, stale: false }
 }
+
+/// The share of the limit of its memory from which on an instance is near it.
+const NEAR_LIMIT: f64 = 0.9;
 
 /// How often a standby tries to take the lead.
 const STANDBY: Duration = Duration::from_secs(1);

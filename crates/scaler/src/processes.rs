@@ -14,7 +14,7 @@
 //! It must not keep a service from its instances. The state in memory counts: what cannot be written is told, and written
 //! once that is possible. A scaler that takes over meanwhile finds the state of before.
 //!
-//! There are no resource limits by control groups: an instance may use what its user may use.
+//! Without `limits` an instance may use what its user may use.
 
 mod gateway;
 mod launch;

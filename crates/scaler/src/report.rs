@@ -8,7 +8,9 @@
 use crate::brain::{Brain, Decided};
 use crate::sample::{Quality, Sample};
 use control::scaling::guard::Reason;
-use status::scaler::{Change, Cooldown, Instances, Metrics, Policy, QUALITIES, Scaler, Upcoming, Value};
+use status::scaler::{
+    Change, Cooldown, Instances, Memory, Metrics, Policy, QUALITIES, Scaler, Upcoming, Value,
+};
 use std::time::Duration;
 use units::Timestamp;
 
@@ -122,6 +124,7 @@ impl Reporter {
             min: bounds.0,
             max: bounds.1,
             instances: phases(sample),
+            memory: memory(sample),
             metrics: Metrics {
                 quality: quality(sample.quality).to_owned(),
                 error: error.map(str::to_owned),
@@ -206,6 +209,12 @@ fn phases(sample: &Sample) -> Instances {
         }
     }
     phases
+}
+
+fn memory(sample: &Sample) -> Option<Memory> {
+    let known: Vec<u64> = sample.instances.iter().filter_map(|one| one.memory).collect();
+    let most_bytes = *known.iter().max()?;
+    Some(Memory { mean_bytes: known.iter().sum::<u64>() / known.len() as u64, most_bytes })
 }
 
 const fn quality(quality: Quality) -> &'static str {

@@ -95,6 +95,9 @@ pub struct InstanceSample {
     pub used: f64,
     /// Processor time that it could have used in the step, in core seconds; 0 where that is not known.
     pub allotted: f64,
+    /// Memory in use, in bytes. No policy decides by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
 }
 
 /// The requests of some steps.

@@ -110,17 +110,19 @@ pub struct Instance {
     pub started: Option<Instant>,
     /// Since when it is ready; none: it is not, or was before this scaler began.
     pub ready: Option<Instant>,
-    /// Its processor use, where the target says it; otherwise it is read of its process or port.
+    /// Its use, where the target says it; otherwise it is read of its process or port.
     pub usage: Option<Usage>,
 }
 
-/// The processor use of an instance.
+/// The use of an instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usage {
     /// Cores that it uses; none: nothing was measured of it yet.
     pub used: Option<f64>,
     /// Cores that it has requested; none: those of the case file.
     pub allotted: Option<f64>,
+    /// Memory in use, in bytes.
+    pub memory: Option<u64>,
 }
 
 /// A target that works on a thread of its own.

@@ -30,6 +30,7 @@ pub fn scaler() -> Scaler {
         min: 2,
         max: 12,
         instances: scaler::Instances { starting: 1, ready: 3, ending: 1 },
+        memory: Some(scaler::Memory { mean_bytes: 180_000_000, most_bytes: 212_000_000 }),
         metrics: scaler::Metrics {
             quality: "stale".to_owned(),
             error: Some("cannot reach a gateway on 127.0.0.1:9901".to_owned()),

@@ -35,6 +35,9 @@ pub struct Scaler {
     pub max: u32,
     /// The instances by phase.
     pub instances: Instances,
+    /// Their memory; absent where it is not known of any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// What it decides by.
     pub metrics: Metrics,
     /// Requests that arrived a second in the last period.
@@ -63,6 +66,16 @@ pub struct Instances {
     pub ready: u32,
     /// They drain or end.
     pub ending: u32,
+}
+
+/// The memory in use of the instances of which it is known, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    /// The mean.
+    pub mean_bytes: u64,
+    /// Of the instance that uses most.
+    pub most_bytes: u64,
 }
 
 /// The metrics of a scaler.

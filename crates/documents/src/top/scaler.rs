@@ -6,6 +6,7 @@ use crate::words::paragraph;
 use report::Align::{Left, Right};
 use report::{Terminal, Tone};
 use status::scaler::{Policy, Scaler, Upcoming};
+use units::Bytes;
 
 /// A scaler in tables for a terminal, one below the other.
 pub fn scaler_text(title: &str, status: &Scaler, terminal: Terminal) -> String {
@@ -47,6 +48,10 @@ fn size(of: &Scaler) -> Section {
         Some(true) => Cell::toned("held", Tone::Good),
         Some(false) => Cell::toned("missed", Tone::Bad),
     };
+    let memory = of.memory.map_or_else(
+        || Cell::toned("-", Tone::Dim),
+        |memory| Cell::of(Bytes::new(memory.most_bytes).to_string()),
+    );
     let row = vec![
         Cell::toned(of.wanted.to_string(), tone),
         Cell::of(of.actual.to_string()),
@@ -56,11 +61,12 @@ fn size(of: &Scaler) -> Section {
         Cell::toned(of.min.to_string(), Tone::Dim),
         Cell::toned(of.max.to_string(), Tone::Dim),
         Cell::of(format!("{:.1}/s", of.demand)),
+        memory,
         goal,
     ];
     Section {
         title: "instances",
-        dispensable: &["ending", "starting"],
+        dispensable: &["ending", "starting", "most memory"],
         columns: vec![
             ("wanted", Right),
             ("actual", Right),
@@ -70,6 +76,7 @@ fn size(of: &Scaler) -> Section {
             ("minimum", Right),
             ("maximum", Right),
             ("requests", Right),
+            ("most memory", Right),
             ("goal", Left),
         ],
         rows: vec![row],

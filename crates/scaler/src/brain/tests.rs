@@ -33,6 +33,7 @@ fn sample(number: u64, size: u32, seconds: f64) -> Sample {
                 cores: 1.0,
                 used: 0.2,
                 allotted: 1.0,
+                memory: None,
             })
             .collect(),
     }

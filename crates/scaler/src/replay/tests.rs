@@ -52,6 +52,7 @@ fn record() -> Vec<String> {
                     cores: 1.0,
                     used: 0.1 + 0.2,
                     allotted: 1.0,
+                    memory: None,
                 })
                 .collect(),
         };

@@ -23,6 +23,7 @@ fn sample(number: u64, in_flight: f64) -> Sample {
         cores: 1.0,
         used: 0.2,
         allotted: 1.0,
+        memory: Some(40 << 20),
     };
     Sample {
         number,
@@ -59,6 +60,7 @@ fn opinions_are_remembered_and_what_is_not_carried_out_is_named() {
     }
     assert_eq!((last.service.as_str(), last.actual, last.wanted, last.min, last.max), ("web", 3, 4, 1, 9));
     assert_eq!(last.instances, Instances { starting: 1, ready: 2, ending: 1 });
+    assert_eq!(last.memory, Some(Memory { mean_bytes: 40 << 20, most_bytes: 40 << 20 }));
     assert_eq!(last.quiet, "the size is recommended, and was not set yet");
     assert_eq!(last.metrics.error.as_deref(), Some("none"));
     let names: Vec<&str> = last.policies.iter().map(|policy| policy.name.as_str()).collect();
