@@ -76,7 +76,7 @@ kube_apiserver() {
                 sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
             [ -n "$newer" ] && chmod -R u+w,+x "$newer/bin" "$newer/pkg/tool" && go="$newer/bin/go" || return
         fi
-        # Without optimisation it is built earlier.
+        # It builds faster without optimisation.
         (cd $folder && $go build -gcflags='all=-N -l' -buildvcs=false -trimpath -ldflags='-s -w' -o "$program" . >&2) || return
         echo "$version" >"$program.version"
     fi
@@ -86,7 +86,7 @@ kube_apiserver() {
 PATH="$PATH:/usr/sbin"
 missing=()
 go_with_library || missing+=(go)
-# Its build takes longest, while the others are downloaded.
+# Its build takes longest, so it runs while the others are downloaded.
 kube_apiserver >"$peers/kube-apiserver.log" &
 kube=$!
 system wrk wrk || missing+=(wrk)

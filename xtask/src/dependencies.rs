@@ -83,7 +83,7 @@ const TABLE: [Uses; 29] = [
         "scaler",
         &[
             ("control", "every decision"),
-            ("host", "processes and their processor time"),
+            ("host", "processes, their processor time and memory"),
             ("http", "messages of the admin interface"),
             ("stats", "sketches of response times"),
             ("status", "the document that it fills in"),

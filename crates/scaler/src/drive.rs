@@ -667,7 +667,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells once of each instance that it is near the limit of its memory, at which the kernel kills it.
+    /// Tells once of each instance that it is near the limit of its memory, whether or not that could be put in force.
     fn warn_of_memory(&mut self, instances: &[InstanceSample], listener: &mut dyn Listener) {
         let limits = self.plan.live.processes.as_ref().map(|processes| processes.limits);
         let Some(limit) = limits.and_then(|limits| limits.memory) else { return };
@@ -677,8 +677,8 @@ impl Run<'_> {
             if memory as f64 >= NEAR_LIMIT * limit.get() as f64 && self.near_limit.insert(one.id) {
                 let memory = Bytes::new(memory);
                 listener.note(&format!(
-                    "instance {} uses {memory} of the {limit} that `live.processes.limits.memory` allows; above it the \
-                     kernel kills its processes",
+                    "instance {} uses {memory} of the {limit} of `live.processes.limits.memory`; where that limit is in \
+                     force, the kernel kills processes of an instance above it",
                     one.id
                 ));
             }

@@ -85,7 +85,7 @@ impl Drop for Meters {
     }
 }
 
-/// Memory of processes by their ids, which takes the kernel milliseconds to tell for each GB.
+/// Memory of processes by id. The kernel takes milliseconds per GB to report it, so it is read seldom.
 #[derive(Debug, Default)]
 struct Memory {
     read: Option<Instant>,
@@ -94,7 +94,10 @@ struct Memory {
 
 impl Memory {
     fn of(&mut self, roots: &[u32], now: Instant) -> &BTreeMap<u32, u64> {
-        if self.read.is_none_or(|read| now.duration_since(read) >= MEMORY_EACH) {
+        // One that has just started is read at once.
+        let is_new = roots.iter().any(|root| !self.of.contains_key(root));
+        let age = self.read.map(|read| now.duration_since(read));
+        if is_new && age.is_none_or(|age| age >= MEMORY_OF_NEW) || age.is_none_or(|age| age >= MEMORY_EACH) {
             self.read = Some(now);
             let read = host::memory_of_trees(roots);
             self.of = read.into_iter().map(|(id, memory)| (id, memory.get())).collect();
@@ -127,7 +130,8 @@ fn reported(wanted: &[Metered], page: &str, clients: &mut BTreeMap<u64, Admin>) 
         let Ok(body) = client.get(page) else { continue };
         let page = String::from_utf8_lossy(&body);
         if let Some(seconds) = value_of(CPU_SECONDS, &page) {
-            let memory = value_of(MEMORY_BYTES, &page).map(|bytes| bytes as u64);
+            let memory =
+                value_of(MEMORY_BYTES, &page).filter(|bytes| *bytes >= 0.0).map(|bytes| bytes as u64);
             used.push((one.id, Used { at: Instant::now(), seconds, memory }));
         }
     }
@@ -152,8 +156,10 @@ const MEMORY_BYTES: &str = "process_resident_memory_bytes";
 /// Often enough for a step of a second.
 const EACH: Duration = Duration::from_millis(250);
 
-/// Often enough for memory.
+/// Often enough for memory,
 const MEMORY_EACH: Duration = Duration::from_secs(5);
+/// and for that of processes that have just started.
+const MEMORY_OF_NEW: Duration = Duration::from_secs(1);
 
 /// A page of an instance on this machine comes at once.
 const PATIENCE: Duration = Duration::from_millis(500);

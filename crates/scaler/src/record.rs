@@ -2,8 +2,9 @@
 //! lines.
 //!
 //! ## Why a write never stops a scaler
-//! A full disk is the moment in which a service may need more instances. Lines that could not be written are counted and
-//! told; the record then has a gap, which a replay detects by the numbers of its samples.
+//! A full disk is the moment in which a service may need more instances. Lines that could not be written at once are
+//! counted and told. A few kilobytes of them are written later, if that is possible; the others are a gap, which a replay
+//! detects by the numbers of its samples.
 
 use crate::sample::Sample;
 use serde::{Deserialize, Serialize};

@@ -214,7 +214,8 @@ fn phases(sample: &Sample) -> Instances {
 fn memory(sample: &Sample) -> Option<Memory> {
     let known: Vec<u64> = sample.instances.iter().filter_map(|one| one.memory).collect();
     let most_bytes = *known.iter().max()?;
-    Some(Memory { mean_bytes: known.iter().sum::<u64>() / known.len() as u64, most_bytes })
+    let sum: u128 = known.iter().copied().map(u128::from).sum();
+    Some(Memory { mean_bytes: (sum / known.len() as u128) as u64, most_bytes })
 }
 
 const fn quality(quality: Quality) -> &'static str {

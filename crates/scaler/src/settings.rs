@@ -115,8 +115,8 @@ pub struct Processes {
     pub environment: Vec<(String, String)>,
     /// The path of the readiness check; none: an instance is ready as soon as its port accepts connections.
     pub ready: Option<String>,
-    /// The path with `process_cpu_seconds_total`, if the instances report their processor time; none: that of their
-    /// processes.
+    /// The path with `process_cpu_seconds_total`, and `process_resident_memory_bytes` where it is there, if the instances
+    /// report them; none: those of their processes.
     pub usage: Option<String>,
     /// The cores that an instance may use, for its processor use; none: those of this machine that it may run on.
     pub cores: Option<f64>,

@@ -114,7 +114,7 @@ pub struct Instance {
     pub usage: Option<Usage>,
 }
 
-/// The use of an instance.
+/// What an instance uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usage {
     /// Cores that it uses; none: nothing was measured of it yet.

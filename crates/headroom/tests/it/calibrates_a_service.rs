@@ -1,5 +1,5 @@
 use crate::disturbance::again_if_disturbed;
-use crate::programs::{Server, beside_others, free_address, headroom, text};
+use crate::programs::{Server, beside_one, beside_others, free_address, headroom, text};
 use crate::schema::check;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -89,7 +89,7 @@ fn what_cannot_be_calibrated_is_refused() {
 
 #[test]
 fn a_service_that_sheds_is_not_calibrated() {
-    let _slot = beside_others();
+    let _slot = beside_one();
     let service = crate::service::refusing_above(50.0, 503);
     let folder = tempfile::tempdir().unwrap();
     let output = calibrate(&format!("http://{service}/"), folder.path(), &[]);

@@ -1,5 +1,5 @@
 use crate::disturbance::again_if_disturbed;
-use crate::programs::{beside_others, headroom, text};
+use crate::programs::{beside_one, beside_others, headroom, text};
 use crate::schema::check;
 use crate::service::{with_bodies, with_fields};
 use serde_json::Value;
@@ -174,7 +174,7 @@ fn mixes_that_cannot_be_used_are_refused() {
 
 #[test]
 fn a_cache_that_only_its_fields_show_is_not_calibrated() {
-    let _slot = beside_others();
+    let _slot = beside_one();
     let folder = tempfile::tempdir().unwrap();
     let address = with_fields(|_| "X-Cache: HIT from edge\r\nAge: 7\r\n".to_owned());
     let output = calibrate(folder.path(), &[&format!("http://{address}/")]);

@@ -121,7 +121,7 @@ pub fn alone() -> Slots {
     Slots::take(MEASURING)
 }
 
-/// Runs beside at most one other test that measures and uses the processor.
+/// Runs beside one other test that measures, or two that mostly wait: for tests that use the processor.
 pub fn beside_one() -> Slots {
     Slots::take(MEASURING / 2)
 }

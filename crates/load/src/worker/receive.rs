@@ -78,7 +78,8 @@ impl<N: Net> Worker<'_, N> {
         let generation = connection.generation;
         let Some(session) = &mut connection.tls else { return };
         let taken = session.received(input, &mut plain);
-        // An alert is sent below: the server may have gone, and why TLS failed says more than that.
+        // Of a session that failed, `tls_failed` sends the alert once the failure is known: the server may have gone, and why TLS
+        // failed says more than that.
         if taken.is_ok() {
             session.flush(&mut connection.out);
             if !connection.out.is_empty() {
