@@ -1,7 +1,7 @@
 //! `headroom scale` with real processes behind a real gateway: out and in under load, kills, standbys, mistakes.
 
 use crate::peers::peer;
-use crate::programs::{Server, free_addresses, headroom, text};
+use crate::programs::{Server, Slots, beside_others, free_addresses, headroom, text};
 use crate::schema::check;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,6 +20,8 @@ struct World {
     admin: SocketAddr,
     first: u16,
     gateway: Option<Server>,
+    /// A dozen processes disturb those that measure alone.
+    _slot: Slots,
 }
 
 /// Begins with one instance; the sample service waits 5 ms for each request.
@@ -27,6 +29,7 @@ const SERVES: &str = "sample-service --listen 127.0.0.1:{port} --threads 64 --wa
 
 impl World {
     fn new(command: &str, more: &str) -> Self {
+        let slot = beside_others();
         let folder = tempfile::tempdir().unwrap();
         let [listen, admin] = free_addresses();
         let first = range();
@@ -36,7 +39,7 @@ impl World {
              routes: [{{ path_prefix: /, pool: web }}]\n"
         );
         std::fs::write(&file, text).unwrap();
-        let mut world = World { folder, listen, admin, first, gateway: None };
+        let mut world = World { folder, listen, admin, first, gateway: None, _slot: slot };
         world.start_gateway();
         world.write(command, "web", more);
         world
