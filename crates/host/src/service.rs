@@ -120,12 +120,15 @@ impl Service {
     /// Where it has ended.
     pub fn usage(&self) -> Result<Usage, NoService> {
         let ids = self.ids()?;
-        let memory = ids.keys().map(|&id| memory_of(id).get()).sum();
         let cpu = match &self.0 {
             Kind::Tree { .. } => cpu_of(&ids),
             Kind::Group(folder) => group_cpu(folder).ok_or_else(|| NoService::Empty(folder.clone()))?,
         };
-        Ok(Usage { cpu, memory: Bytes::new(memory), processes: u32::try_from(ids.len()).unwrap_or(u32::MAX) })
+        Ok(Usage {
+            cpu,
+            memory: memory_of_all(&ids),
+            processes: u32::try_from(ids.len()).unwrap_or(u32::MAX),
+        })
     }
 
     /// Its processes, by id.
@@ -172,18 +175,19 @@ impl Service {
 /// The processor time of several processes with their descendants, by the id of each; those that have ended are left
 /// out. `/proc` is read once for all of them.
 pub fn cpu_of_trees(roots: &[u32]) -> BTreeMap<u32, Duration> {
-    let all = Stat::all();
-    let alive = |root: &u32| all.get(root).is_some_and(|stat| !stat.ended);
-    roots.iter().copied().filter(alive).map(|root| (root, cpu_of(&tree(root, all.clone())))).collect()
+    of_trees(roots, cpu_of)
 }
 
 /// The memory of several processes with their descendants, as in [`Usage::memory`], by the id of each; those that have ended
 /// are left out.
 pub fn memory_of_trees(roots: &[u32]) -> BTreeMap<u32, Bytes> {
+    of_trees(roots, memory_of_all)
+}
+
+fn of_trees<T>(roots: &[u32], of: impl Fn(&BTreeMap<u32, Stat>) -> T) -> BTreeMap<u32, T> {
     let all = Stat::all();
     let alive = |root: &u32| all.get(root).is_some_and(|stat| !stat.ended);
-    let of = |root| Bytes::new(tree(root, all.clone()).keys().map(|&id| memory_of(id).get()).sum());
-    roots.iter().copied().filter(alive).map(|root| (root, of(root))).collect()
+    roots.iter().copied().filter(alive).map(|root| (root, of(&tree(root, all.clone())))).collect()
 }
 
 /// A process and its descendants. Zombies have used time too.
@@ -235,6 +239,11 @@ fn members(folder: &Path) -> BTreeSet<u32> {
         }
     }
     found
+}
+
+/// Memory of these processes.
+fn memory_of_all(processes: &BTreeMap<u32, Stat>) -> Bytes {
+    Bytes::new(processes.keys().map(|&id| memory_of(id).get()).sum())
 }
 
 fn memory_of(id: u32) -> Bytes {

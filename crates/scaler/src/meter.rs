@@ -94,10 +94,9 @@ struct Memory {
 
 impl Memory {
     fn of(&mut self, roots: &[u32], now: Instant) -> &BTreeMap<u32, u64> {
-        // One that has just started is read at once.
         let is_new = roots.iter().any(|root| !self.of.contains_key(root));
-        let age = self.read.map(|read| now.duration_since(read));
-        if is_new && age.is_none_or(|age| age >= MEMORY_OF_NEW) || age.is_none_or(|age| age >= MEMORY_EACH) {
+        let each = if is_new { MEMORY_OF_NEW } else { MEMORY_EACH };
+        if self.read.is_none_or(|read| now.duration_since(read) >= each) {
             self.read = Some(now);
             let read = host::memory_of_trees(roots);
             self.of = read.into_iter().map(|(id, memory)| (id, memory.get())).collect();
@@ -158,7 +157,7 @@ const EACH: Duration = Duration::from_millis(250);
 
 /// Often enough for memory,
 const MEMORY_EACH: Duration = Duration::from_secs(5);
-/// and for that of processes that have just started.
+/// and where a process has just started.
 const MEMORY_OF_NEW: Duration = Duration::from_secs(1);
 
 /// A page of an instance on this machine comes at once.
