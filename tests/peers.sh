@@ -32,6 +32,19 @@ unpacked() { # a program, the Debian package of that or another name, which woul
     found=$(command -v "$name" || find "$folder" -type f -path "$place" | grep .) && link "$name" "$found"
 }
 
+postgresql() { # the server's programs, from an installation, because they need its libraries; it starts no server
+    local programs
+    programs=$(find /usr/lib/postgresql -path '*/bin/postgres' 2>/dev/null | sort -V | tail -1)
+    if [ -z "$programs" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        mkdir -p /etc/postgresql-common
+        [ -e /etc/postgresql-common/createcluster.conf ] ||
+            echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.conf
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql; } >&2 || true
+        programs=$(find /usr/lib/postgresql -path '*/bin/postgres' 2>/dev/null | sort -V | tail -1)
+    fi
+    [ -n "$programs" ] && link postgres "$programs" && link initdb "${programs%/*}/initdb"
+}
+
 venv() { # a package of Python with a command of the same name
     python3 -m venv "$peers/venv" >&2 && "$peers/venv/bin/pip" install --quiet "$1" >&2 && link "$1" "$peers/venv/bin/$1"
 }
@@ -106,6 +119,7 @@ system openssl openssl || missing+=(openssl)
 system node nodejs || missing+=(node)
 unpacked libfaketime.so.1 libfaketime '*faketime' || missing+=(libfaketime)
 unpacked etcd etcd-server || missing+=(etcd)
+postgresql || missing+=(postgresql)
 wait $kube || missing+=(kube-apiserver)
 cat "$peers/kube-apiserver.log"
 if [ ${#missing[@]} -gt 0 ]; then

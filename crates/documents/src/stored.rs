@@ -4,18 +4,22 @@
 
 mod as_json;
 mod load;
+mod log;
 mod page;
 mod table;
 mod words;
 
 pub use load::Load;
+pub use log::Log;
 pub use page::NothingMeasured;
 pub use table::table;
 
 use crate::find::Kept;
 use measure::{Parts, Recorded, Series};
 use report::Tone;
+use serde::Serialize;
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The result of `headroom show`: a run with its seconds and its parts.
@@ -66,8 +70,36 @@ pub struct Run {
     pub host_after: Vec<(String, String)>,
     /// What the command concluded, as JSON.
     pub result: Option<String>,
+    /// What else may have had an influence: the revision, limits, the environment.
+    pub facts: Vec<(String, String)>,
     /// What was measured.
     pub recorded: Option<Recorded>,
+    /// What people and commands said about it.
+    pub said: Said,
+}
+
+/// The beginning of the names of variables of the environment among the facts of a run.
+const ENVIRONMENT: &str = "env ";
+
+/// What was said about a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Said {
+    /// The name by which commands find it.
+    pub name: Option<String>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// Comments, in order.
+    pub comments: Vec<String>,
+    /// What it should show.
+    pub hypothesis: Option<String>,
+    /// What differs from the run that it is compared with.
+    pub change: Option<String>,
+    /// What limited it.
+    pub bottleneck: Option<String>,
+    /// What follows from it.
+    pub decision: Option<String>,
+    /// Why its data was deleted.
+    pub deleted: Option<String>,
 }
 
 /// An instant of the calendar as RFC 3339 has it.

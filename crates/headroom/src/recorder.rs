@@ -1,18 +1,24 @@
 //! Records runs in the ledger.
 //!
-//! If the ledger cannot be used, the run continues, and the reason is printed once.
+//! If the ledger cannot be used, the run continues, and the reason is printed once. A server that went away is tried once
+//! more, and then what was measured goes into the file in the user's data directory, from which it can be taken to the server.
 
 use crate::ledger_file::LedgerArgs;
 use crate::live::interrupted_by;
 use crate::output;
-use host::{ProcessIdentity, host_facts, passing_host_facts};
+use host::{ProcessIdentity, host_facts, passing_host_facts, surroundings};
 use ledger::{Ledger, NewRun, Outcome, RunId, WallTime};
 use measure::Measurement;
+use std::collections::BTreeMap;
 
 /// The ledger of this process, if it can be used.
 #[derive(Debug)]
 pub struct Recorder {
     ledger: Option<Ledger>,
+    /// Runs that have not ended.
+    begun: Vec<(RunId, NewRun)>,
+    /// Runs that began on a server and are recorded in a file, and their numbers there.
+    moved: BTreeMap<RunId, RunId>,
 }
 
 /// A run that has started; `None` if it is not recorded.
@@ -43,15 +49,19 @@ impl Begun {
 impl Recorder {
     /// Opens the ledger that the flags give.
     pub fn open(args: &LedgerArgs) -> Self {
-        let opened = args.path().and_then(|path| Ok(Ledger::open(&path)?));
+        let opened = args.place().and_then(|place| Ok(Ledger::open(place)?));
         match opened {
-            Ok(ledger) => Recorder { ledger: Some(ledger) },
+            Ok(ledger) => Recorder::of(Some(ledger)),
             Err(error) => {
                 output::tell("this run is not recorded:\n");
                 output::fail(&error);
-                Recorder { ledger: None }
+                Recorder::of(None)
             }
         }
+    }
+
+    fn of(ledger: Option<Ledger>) -> Self {
+        Recorder { ledger, begun: Vec::new(), moved: BTreeMap::new() }
     }
 
     /// Records that a run starts.
@@ -73,10 +83,17 @@ impl Recorder {
             config: about.config,
             target: about.target.to_owned(),
             host: host_facts(),
+            facts: surroundings(),
             started: WallTime::now(),
             process: ProcessIdentity::own(),
         };
-        Begun(self.attempt(|ledger| ledger.begin(&run)))
+        let id = self.attempt(|ledger, numbers| {
+            let of = |id: Option<RunId>| id.map(|id| numbers.get(&id).copied().unwrap_or(id));
+            let run = NewRun { parent: of(run.parent), repeat_of: of(run.repeat_of), ..run.clone() };
+            ledger.begin(&run)
+        });
+        self.begun.extend(id.map(|id| (id, run)));
+        Begun(id)
     }
 
     /// Records how a run ended: its measurement, the result of the command as JSON, and what interrupted it.
@@ -89,7 +106,7 @@ impl Recorder {
             interrupted: interrupted_by().map(str::to_owned),
             host_after: passing_host_facts(),
         };
-        self.attempt(|ledger| ledger.finish(id, &outcome));
+        self.end(id, |ledger, id| ledger.finish(id, &outcome));
     }
 
     /// Records that a run failed, or that it was interrupted before it had a result.
@@ -98,18 +115,62 @@ impl Recorder {
             return self.finish(begun, None, None);
         }
         let Begun(Some(id)) = begun else { return };
-        self.attempt(|ledger| ledger.fail(id, WallTime::now(), error));
+        self.end(id, |ledger, id| ledger.fail(id, WallTime::now(), error));
     }
 
-    fn attempt<T>(&mut self, write: impl FnOnce(&Ledger) -> Result<T, ledger::Error>) -> Option<T> {
-        match write(self.ledger.as_ref()?) {
-            Ok(done) => Some(done),
-            Err(error) => {
-                output::tell("the rest of this run is not recorded:\n");
-                output::fail(&error);
-                self.ledger = None;
-                None
+    fn end(&mut self, id: RunId, write: impl Fn(&Ledger, RunId) -> Result<(), ledger::Error>) {
+        self.attempt(|ledger, numbers| match write(ledger, numbers.get(&id).copied().unwrap_or(id)) {
+            // It was written, and the connection was lost before the answer.
+            Err(ledger::Error::Ended { .. }) => Ok(()),
+            done => done,
+        });
+        self.begun.retain(|(begun, _)| *begun != id);
+    }
+
+    fn attempt<T>(
+        &mut self,
+        write: impl Fn(&Ledger, &BTreeMap<RunId, RunId>) -> Result<T, ledger::Error>,
+    ) -> Option<T> {
+        let error = match write(self.ledger.as_ref()?, &self.moved) {
+            Ok(done) => return Some(done),
+            Err(error) => error,
+        };
+        if matches!(error, ledger::Error::Lost { .. }) {
+            let place = self.ledger.as_ref()?.place().clone();
+            if let Ok(ledger) = Ledger::open(&place)
+                && let Ok(done) = write(&ledger, &self.moved)
+            {
+                self.ledger = Some(ledger);
+                return Some(done);
             }
+            output::fail(&error);
+            if let Some(file) = self.move_to_file()
+                && let Ok(done) = write(self.ledger.as_ref()?, &self.moved)
+            {
+                output::tell(&format!(
+                    "this run is recorded in {file} instead; to take it there later: headroom ledger export --ledger {file} | headroom ledger import - --ledger URL\n"
+                ));
+                return Some(done);
+            }
+        } else {
+            output::fail(&error);
         }
+        output::tell("the rest of this run is not recorded\n");
+        self.ledger = None;
+        None
+    }
+
+    /// Takes the file in the user's data directory, with the runs that have not ended; its name.
+    fn move_to_file(&mut self) -> Option<String> {
+        let path = ledger::default_path()?;
+        let ledger = Ledger::open(&path).ok()?;
+        for (id, run) in &self.begun {
+            let of = |id: Option<RunId>| id.and_then(|id| self.moved.get(&id).copied());
+            let run = NewRun { parent: of(run.parent), repeat_of: of(run.repeat_of), ..run.clone() };
+            let there = ledger.begin(&run).ok()?;
+            self.moved.insert(*id, there);
+        }
+        self.ledger = Some(ledger);
+        Some(path.display().to_string())
     }
 }

@@ -1,20 +1,27 @@
 //! Runs of the ledger, as results show them.
 
-use documents::stored::{Ended, Instant, Run, Stored};
-use ledger::{Filter, Ledger, RunId, State, WallTime};
+use crate::ledger_file::runs;
+use documents::stored::{Ended, Instant, Run, Said, Stored};
+use ledger::{Ledger, Notes, Of, RunId, Selection, State, WallTime};
 
 /// A run with its seconds and its parts.
 ///
 /// # Errors
 /// Where the ledger cannot be read or does not have it.
 pub fn read(ledger: &Ledger, id: RunId) -> Result<Stored, ledger::Error> {
-    // The ledger gives the latest first.
-    let parts = ledger.runs(Filter::PartsOf(id), u32::MAX)?.into_iter().rev().map(run).collect();
-    Ok(Stored { run: run(ledger.run(id)?), series: ledger.series(id)?, divided: ledger.parts(id)?, parts })
+    let parts = Selection { of: Of::PartsOf(id), order: ledger::Order::Earliest, ..Selection::default() };
+    let parts = runs(ledger, &parts)?;
+    let said = ledger.notes(&[id])?.remove(&id).unwrap_or_default();
+    Ok(Stored {
+        run: run(ledger.run(id)?, said),
+        series: ledger.series(id)?,
+        divided: ledger.parts(id)?,
+        parts,
+    })
 }
 
 /// A run without its seconds and parts.
-pub fn run(run: ledger::Run) -> Run {
+pub fn run(run: ledger::Run, notes: Notes) -> Run {
     let ledger::Run { id, state, begun, ended, error, result, host_after, recorded } = run;
     Run {
         id: id.to_string(),
@@ -33,7 +40,23 @@ pub fn run(run: ledger::Run) -> Run {
         host: begun.host,
         host_after,
         result,
+        facts: begun.facts,
         recorded,
+        said: said(notes),
+    }
+}
+
+fn said(notes: Notes) -> Said {
+    let Notes { name, tags, comments, hypothesis, change, bottleneck, decision, deleted } = notes;
+    Said {
+        name: name.map(|name| name.to_string()),
+        tags,
+        comments,
+        hypothesis,
+        change: change.map(|change| change.to_string()),
+        bottleneck,
+        decision,
+        deleted,
     }
 }
 

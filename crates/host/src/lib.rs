@@ -27,6 +27,7 @@ mod processor;
 mod service;
 mod sockets;
 mod stat;
+mod surroundings;
 mod text;
 
 pub use address::is_public;
@@ -45,3 +46,4 @@ pub use processes::{BusyProcess, Processes};
 pub use processor::{Ticks, governor, own_cpu, usable_cores};
 pub use service::{NoService, Running, Service, Usage, cpu_of_trees, memory_of_trees};
 pub use sockets::{PortRange, Sockets, TcpCounts, time_wait_towards};
+pub use surroundings::{ENVIRONMENT, surroundings};

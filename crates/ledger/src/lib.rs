@@ -13,18 +13,27 @@
 #![warn(missing_docs)]
 
 mod blob;
+mod database;
+mod entry;
 mod error;
 mod heads;
+mod list;
 mod location;
+mod note;
 mod part;
 mod row;
 mod run;
 mod schema;
 mod store;
+mod transfer;
 mod wall_time;
 
-pub use error::Error;
-pub use location::default_path;
+pub use entry::{Checked, Entry, Problem};
+pub use error::{Error, Source};
+pub use list::{Of, Order, Selection};
+pub use location::{Location, Server, default_path};
+pub use note::{Change, Name, Note, Notes};
 pub use run::{NewRun, NoRunId, Outcome, Run, RunId, State};
-pub use store::{Filter, Ledger};
+pub use store::Ledger;
+pub use transfer::{ImportError, Imported};
 pub use wall_time::WallTime;

@@ -2,34 +2,30 @@
 //!
 //! Counts are plain columns here too, so that `sqlite3` can show which endpoint failed; see the crate documentation.
 
+use crate::database::{Database, Failure, Row, values};
 use crate::row::{Columns, failures, integer, nanos, statuses};
 use crate::{Error, RunId, blob, schema};
 use measure::{Accounting, Check, Endpoint, Measurement, Part, Parts, SparseHistogram, Stage};
-use rusqlite::{Connection, Row, Transaction, params};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use units::Timestamp;
 
 /// Writes the measured parts of a run.
-pub(crate) fn insert(
-    transaction: &Transaction<'_>,
-    id: RunId,
-    measurement: &Measurement,
-) -> rusqlite::Result<()> {
+pub(crate) fn insert(database: &Database, id: RunId, measurement: &Measurement) -> Result<(), Failure> {
     for (place, endpoint) in (0_u32..).zip(&measurement.endpoints) {
         let named = Named { kind: ENDPOINT, place, name: &endpoint.name, tags: &endpoint.tags, stage: None };
-        insert_part(transaction, id, &named, &endpoint.part)?;
+        insert_part(database, id, &named, &endpoint.part)?;
     }
     for (place, stage) in (0_u32..).zip(&measurement.stages) {
         let tags = &BTreeMap::new();
         let named = Named { kind: STAGE, place, name: &stage.name, tags, stage: Some(stage) };
-        insert_part(transaction, id, &named, &stage.part)?;
+        insert_part(database, id, &named, &stage.part)?;
     }
     for (place, Check { name, passed, failed }) in (0_u32..).zip(&measurement.checks) {
-        transaction.execute(
+        database.execute(
             "INSERT INTO answer_check (run, place, name, passed, failed) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![id, place, name, integer(*passed), integer(*failed)],
+            values![id, place, name, integer(*passed), integer(*failed)],
         )?;
     }
     Ok(())
@@ -43,24 +39,19 @@ struct Named<'a> {
     stage: Option<&'a Stage>,
 }
 
-fn insert_part(
-    transaction: &Transaction<'_>,
-    id: RunId,
-    named: &Named<'_>,
-    part: &Part,
-) -> rusqlite::Result<()> {
+fn insert_part(database: &Database, id: RunId, named: &Named<'_>, part: &Part) -> Result<(), Failure> {
     let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent } =
         part.accounting;
     let by_outcome: Vec<_> =
         part.by_outcome.iter().map(|(&outcome, times)| (outcome, times.sparse())).collect();
     let since = |at: fn(&Stage) -> Timestamp| named.stage.map_or(Timestamp::ZERO, at).since(Timestamp::ZERO);
-    transaction.execute(
+    database.execute(
         "INSERT INTO part (run, kind, place, name, tags, from_ns, until_ns, warm_up, scheduled, answered, shed,
             failed, timed_out, unsent, in_flight, completed, statuses, failures, by_outcome, service, dispatch,
             resent)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
             ?22)",
-        params![
+        values![
             id,
             named.kind,
             named.place,
@@ -88,36 +79,33 @@ fn insert_part(
     Ok(())
 }
 
-/// Reads the parts of a run from a file of the version `found`. The outer error is the database's, the inner one a
+/// Reads the parts of a run from a database of the version `found`. The outer error is the database's, the inner one a
 /// damaged column.
-pub(crate) fn read(connection: &Connection, found: i64, id: RunId) -> rusqlite::Result<Result<Parts, Error>> {
+pub(crate) fn read(database: &Database, found: i64, id: RunId) -> Result<Result<Parts, Error>, Failure> {
     if found < schema::PARTS {
         return Ok(Ok(Parts::default()));
     }
     let columns = schema::select(COLUMNS, found);
-    let mut statement = connection
-        .prepare_cached(&format!("SELECT {columns} FROM part WHERE run = ?1 AND kind = ?2 ORDER BY place"))?;
-    let endpoints = statement
-        .query_map(params![id, ENDPOINT], |row| Ok(endpoint(id, row)))?
-        .collect::<rusqlite::Result<Result<Vec<_>, _>>>()?;
-    let stages = statement
-        .query_map(params![id, STAGE], |row| Ok(stage(id, row)))?
-        .collect::<rusqlite::Result<Result<Vec<_>, _>>>()?;
-    let mut statement =
-        connection.prepare_cached("SELECT * FROM answer_check WHERE run = ?1 ORDER BY place")?;
-    let checks = statement
-        .query_map(params![id], |row| Ok(check(id, row)))?
-        .collect::<rusqlite::Result<Result<Vec<_>, _>>>()?;
-    let all = || Ok(Parts { endpoints: endpoints?, stages: stages?, checks: checks? });
+    let query = format!("SELECT {columns} FROM part WHERE run = ?1 AND kind = ?2 ORDER BY place");
+    let endpoints = database.query(&query, values![id, ENDPOINT])?;
+    let stages = database.query(&query, values![id, STAGE])?;
+    let checks = database.query("SELECT * FROM answer_check WHERE run = ?1 ORDER BY place", values![id])?;
+    let all = || {
+        Ok(Parts {
+            endpoints: endpoints.iter().map(|row| endpoint(id, row)).collect::<Result<_, _>>()?,
+            stages: stages.iter().map(|row| stage(id, row)).collect::<Result<_, _>>()?,
+            checks: checks.iter().map(|row| check(id, row)).collect::<Result<_, _>>()?,
+        })
+    };
     Ok(all())
 }
 
-fn endpoint(id: RunId, row: &Row<'_>) -> Result<Endpoint, Error> {
+fn endpoint(id: RunId, row: &Row) -> Result<Endpoint, Error> {
     let columns = Columns { id, row };
     Ok(Endpoint { name: columns.column("name")?, tags: columns.json("tags")?, part: part(&columns)? })
 }
 
-fn stage(id: RunId, row: &Row<'_>) -> Result<Stage, Error> {
+fn stage(id: RunId, row: &Row) -> Result<Stage, Error> {
     let columns = Columns { id, row };
     let at = |field| Ok::<_, Error>(Timestamp::ZERO + Duration::from_nanos(columns.count(field)?));
     Ok(Stage {
@@ -129,7 +117,7 @@ fn stage(id: RunId, row: &Row<'_>) -> Result<Stage, Error> {
     })
 }
 
-fn check(id: RunId, row: &Row<'_>) -> Result<Check, Error> {
+fn check(id: RunId, row: &Row) -> Result<Check, Error> {
     let columns = Columns { id, row };
     Ok(Check {
         name: columns.column("name")?,

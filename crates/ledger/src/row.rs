@@ -1,10 +1,11 @@
 //! Converts between the columns of the tables and the values of this crate.
 
+use crate::database::{Database, Failure, Read, Row, values};
 use crate::{Error, NewRun, Run, RunId, State, WallTime, blob, heads, schema};
 use host::{NoProcess, ProcessIdentity};
-use measure::{Accounting, Failure, Iterations, Measurement, Recorded, SparseHistogram, Verdict};
-use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
-use rusqlite::{Row, ToSql, Transaction, params};
+use measure::{
+    Accounting, Failure as FailureOfRequest, Iterations, Measurement, Recorded, SparseHistogram, Verdict,
+};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,6 +28,7 @@ const COLUMNS: &[&str] = &[
     "target",
     "host",
     "host_after",
+    "facts",
     "started_us",
     "process",
     "ended_us",
@@ -63,44 +65,46 @@ const COLUMNS: &[&str] = &[
 ];
 
 /// Writes the row of a run that begins.
-pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
-    transaction.execute(
-        "INSERT INTO run (parent, state, command, command_line, version, config, target, host, started_us, repeat_of, process)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-        params![
+pub(crate) fn insert_run(database: &Database, run: &NewRun) -> Result<RunId, Failure> {
+    let row = database.row(
+        "INSERT INTO run (parent, state, command, command_line, version, config, target, host, started_us, repeat_of, process, facts)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+         RETURNING id",
+        values![
             run.parent,
             State::Running.name(),
-            run.command,
-            run.command_line,
-            run.version,
-            run.config,
-            run.target,
+            &run.command,
+            &run.command_line,
+            &run.version,
+            &run.config,
+            &run.target,
             pairs(&run.host),
             run.started.micros(),
             run.repeat_of,
             run.process.as_ref().map(ToString::to_string),
+            (!run.facts.is_empty()).then(|| pairs(&run.facts)),
         ],
     )?;
-    Ok(RunId::new(transaction.last_insert_rowid()))
+    Ok(row.and_then(|row| row.get("id").ok()).unwrap_or(RunId::new(0)))
 }
 
 /// Writes the measurements of a run.
 pub(crate) fn insert_measurement(
-    transaction: &Transaction<'_>,
+    database: &Database,
     id: RunId,
     measurement: &Measurement,
-) -> rusqlite::Result<()> {
+) -> Result<(), Failure> {
     let recorded = Recorded::from(measurement);
     let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent } =
         recorded.accounting;
-    transaction.execute(
+    database.execute(
         "INSERT INTO measurement (run, elapsed_ns, scheduled, answered, shed, failed, timed_out, unsent, in_flight,
             statuses, failures, response, service, dispatch, shed_response, series, connections, bytes_received,
             cpu_ns, verdict, reasons, completed, iterations_started, iterations_completed, iterations_broken,
             iteration_time, connect, tls, resent, heads)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
             ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)",
-        params![
+        values![
             id,
             nanos(recorded.elapsed),
             integer(scheduled),
@@ -144,7 +148,7 @@ pub(crate) fn statuses(counts: &BTreeMap<u16, u64>) -> String {
 }
 
 /// Failures by their names as JSON.
-pub(crate) fn failures(counts: &BTreeMap<Failure, u64>) -> String {
+pub(crate) fn failures(counts: &BTreeMap<FailureOfRequest, u64>) -> String {
     let named: BTreeMap<&str, u64> = counts.iter().map(|(failure, &count)| (failure.name(), count)).collect();
     json!(named).to_string()
 }
@@ -154,10 +158,10 @@ pub(crate) fn pairs(pairs: &[(String, String)]) -> String {
     json!(pairs).to_string()
 }
 
-/// Reads a row of [`select`]. The outer error is the database's, the inner one a damaged column.
-pub(crate) fn run(row: &Row<'_>) -> rusqlite::Result<Result<Run, Error>> {
-    let columns = Columns { id: row.get("id")?, row };
-    Ok(columns.run())
+/// Reads a row of [`select`].
+pub(crate) fn run(row: &Row) -> Result<Run, Error> {
+    let id = row.get("id").map_err(|what| Error::Damaged { id: RunId::new(0), field: "id", what })?;
+    Columns { id, row }.run()
 }
 
 /// What ended a run whose process is gone.
@@ -166,7 +170,7 @@ const GONE: &str = "its process ended without recording a result";
 /// The columns of a row that belongs to a run; an error names the run and the column.
 pub(crate) struct Columns<'r> {
     pub(crate) id: RunId,
-    pub(crate) row: &'r Row<'r>,
+    pub(crate) row: &'r Row,
 }
 
 impl Columns<'_> {
@@ -190,6 +194,10 @@ impl Columns<'_> {
                 config: self.column("config")?,
                 target: self.column("target")?,
                 host: self.json("host")?,
+                facts: self.read("facts", |text: Option<String>| {
+                    let facts = text.map(|text| serde_json::from_str(&text)).transpose();
+                    facts.map(Option::unwrap_or_default).map_err(|error| error.to_string())
+                })?,
                 started: WallTime::from_micros(self.column("started_us")?),
                 process,
             },
@@ -248,30 +256,26 @@ impl Columns<'_> {
         })
     }
 
-    pub(crate) fn failures(&self) -> Result<BTreeMap<Failure, u64>, Error> {
+    pub(crate) fn failures(&self) -> Result<BTreeMap<FailureOfRequest, u64>, Error> {
         let counts: BTreeMap<String, u64> = self.json("failures")?;
         let named = counts.into_iter().map(|(name, count)| {
             let damaged =
                 || Error::Damaged { id: self.id, field: "failures", what: format!("`{name}` is no failure") };
-            Ok((Failure::named(&name).ok_or_else(damaged)?, count))
+            Ok((FailureOfRequest::named(&name).ok_or_else(damaged)?, count))
         });
         named.collect()
     }
 
     /// A column, converted by `parse`.
-    pub(crate) fn read<C: FromSql, T>(
+    pub(crate) fn read<C: Read, T>(
         &self,
         field: &'static str,
         parse: impl FnOnce(C) -> Result<T, String>,
     ) -> Result<T, Error> {
-        self.row
-            .get(field)
-            .map_err(|error| error.to_string())
-            .and_then(parse)
-            .map_err(|what| Error::Damaged { id: self.id, field, what })
+        self.row.get(field).and_then(parse).map_err(|what| Error::Damaged { id: self.id, field, what })
     }
 
-    pub(crate) fn column<T: FromSql>(&self, field: &'static str) -> Result<T, Error> {
+    pub(crate) fn column<T: Read>(&self, field: &'static str) -> Result<T, Error> {
         self.read(field, Ok)
     }
 
@@ -304,23 +308,11 @@ impl Columns<'_> {
     }
 }
 
-/// SQLite stores counts in 63 bits: enough for a million a second for 290,000 years.
+/// Databases store counts in 63 bits: enough for a million a second for 290,000 years.
 pub(crate) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 pub(crate) fn nanos(span: Duration) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
-}
-
-impl ToSql for RunId {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.number().into())
-    }
-}
-
-impl FromSql for RunId {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        value.as_i64().map(RunId::new)
-    }
 }

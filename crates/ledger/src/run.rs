@@ -101,6 +101,8 @@ pub struct NewRun {
     pub target: String,
     /// The machine that generates the load: `host::host_facts`.
     pub host: Vec<(String, String)>,
+    /// What else may have an influence: `host::surroundings`. Empty where it was not recorded.
+    pub facts: Vec<(String, String)>,
     /// When it began.
     pub started: WallTime,
     /// The process that makes it; `None` where it is not known.

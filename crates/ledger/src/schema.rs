@@ -4,22 +4,21 @@
 //! the headroom that wrote it, and can be read where it is not writable: [`select`] provides default values for missing
 //! columns.
 //!
-//! `user_version` counts the migration steps of a file; `application_id` identifies it as a ledger, so that a mistyped
-//! `--ledger` never writes into another database.
+//! The statements are those of SQLite; `database` says them in the words of PostgreSQL.
 
-use crate::Error;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
-use std::path::Path;
+use crate::database::{Database, Failure};
+use crate::{Error, Location, entry};
 
-/// The version of the file that a reader has opened; 0 for an empty file.
-pub(crate) fn found(connection: &Connection, path: &Path) -> Result<i64, Error> {
-    // The version takes several reads, which must see the same state.
-    let look = Transaction::new_unchecked(connection, TransactionBehavior::Deferred)
-        .map_err(|source| Error::of(path, source))?;
-    version(&look, path)
+/// The version of the database that a reader has opened; 0 for an empty one.
+pub(crate) fn found(database: &Database, place: &Location) -> Result<i64, Error> {
+    let found = database.version(place)?;
+    if found > KNOWN {
+        return Err(Error::NewerSchema { place: place.clone(), found, known: KNOWN });
+    }
+    Ok(found)
 }
 
-/// `columns` as a list for SELECT on a file of the version `found`: missing columns are replaced by their default under
+/// `columns` as a list for SELECT on a database of the version `found`: missing columns are replaced by their default under
 /// their name.
 pub(crate) fn select(columns: &[&str], found: i64) -> String {
     let column = |name: &&str| match LATER.iter().find(|(later, ..)| later == name) {
@@ -29,53 +28,38 @@ pub(crate) fn select(columns: &[&str], found: i64) -> String {
     columns.iter().map(column).collect::<Vec<_>>().join(", ")
 }
 
-/// Brings the file to the current version.
-pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), Error> {
-    let database = |source| Error::of(path, source);
-    let begin = |behavior| Transaction::new_unchecked(connection, behavior).map_err(database);
-    // An immediate transaction would wait for other writers.
-    if found(connection, path)? == KNOWN {
+/// Brings the database to the current version.
+pub(crate) fn migrate(database: &Database, place: &Location) -> Result<(), Error> {
+    // The lock of writers would wait for other writers.
+    if found(database, place)? == KNOWN {
         return Ok(());
     }
-    // Two processes may find a new file at once: the second waits here and finds the work done.
-    let step = begin(TransactionBehavior::Immediate)?;
-    let found = version(&step, path)?;
-    for (statements, after) in STEPS.iter().zip(1_i64..) {
-        if after > found {
-            step.execute_batch(statements).map_err(database)?;
+    // Two processes may find a new database at once: the second waits here and finds the work done.
+    let mut newer = None;
+    let step = database.write(|database| {
+        let found = match found(database, place) {
+            Ok(found) => found,
+            Err(error) => {
+                newer = Some(error);
+                return Ok(());
+            }
+        };
+        for (statements, after) in STEPS.iter().zip(1_i64..) {
+            if after > found {
+                database.run(&database.in_its_words(statements))?;
+            }
         }
-    }
-    step.pragma_update(None, "application_id", APPLICATION_ID).map_err(database)?;
-    step.pragma_update(None, "user_version", KNOWN).map_err(database)?;
-    step.commit().map_err(database)
+        if found < KNOWN {
+            database.set_version(KNOWN)?;
+        }
+        if found < ENTRIES {
+            entry::adopt(database)?;
+        }
+        Ok::<_, Failure>(())
+    });
+    step.map_err(|source| Error::of(place, source))?;
+    newer.map_or(Ok(()), Err)
 }
-
-/// The version of the file, if it is a ledger or new.
-fn version(transaction: &Transaction<'_>, path: &Path) -> Result<i64, Error> {
-    let number = |pragma: &str| {
-        transaction
-            .pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
-            .map_err(|source| Error::of(path, source))
-    };
-    let (application, found) = (number("application_id")?, number("user_version")?);
-    let tables: i64 = transaction
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .map_err(|source| Error::of(path, source))?;
-    let is_new = application == 0 && found == 0 && tables == 0;
-    if application != APPLICATION_ID && !is_new {
-        return Err(Error::NotALedger {
-            path: path.to_owned(),
-            what: "it is a database of another program".to_owned(),
-        });
-    }
-    if found > KNOWN {
-        return Err(Error::NewerSchema { path: path.to_owned(), found, known: KNOWN });
-    }
-    Ok(found)
-}
-
-/// "hdrm" in ASCII.
-const APPLICATION_ID: i64 = 0x6864_726d;
 
 /// The version that this program writes.
 pub(crate) const KNOWN: i64 = STEPS.len() as i64;
@@ -177,6 +161,36 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE measurement ADD COLUMN heads TEXT;
 ",
+    "
+    CREATE TABLE entry (
+        number INTEGER PRIMARY KEY,
+        run INTEGER REFERENCES run (id),
+        kind TEXT NOT NULL,
+        about TEXT NOT NULL,
+        content TEXT NOT NULL,
+        at_us INTEGER NOT NULL,
+        digest BLOB,
+        previous BLOB NOT NULL,
+        hash BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX entry_run ON entry (run, kind);
+    CREATE INDEX entry_about ON entry (kind, about, run);
+    CREATE TABLE listed (
+        run INTEGER PRIMARY KEY REFERENCES run (id),
+        parent INTEGER,
+        command TEXT NOT NULL,
+        target TEXT NOT NULL,
+        state TEXT NOT NULL,
+        started_us INTEGER NOT NULL,
+        took_us INTEGER,
+        answered INTEGER,
+        lost INTEGER,
+        per_1000s INTEGER,
+        p95_us INTEGER
+    ) STRICT;
+    CREATE INDEX listed_parent ON listed (parent);
+    ALTER TABLE run ADD COLUMN facts TEXT;
+",
 ];
 
 /// The columns that a version after the first added to a table: name, version, default for older files. A column has
@@ -193,6 +207,7 @@ const LATER: &[(&str, i64, &str)] = &[
     ("resent", 3, "NULL"),
     ("process", 4, "NULL"),
     ("heads", 5, "NULL"),
+    ("facts", 6, "NULL"),
 ];
 
 /// The version that added endpoints, stages and checks.
@@ -200,3 +215,6 @@ pub(crate) const PARTS: i64 = 2;
 
 /// The version that added `repeat_of`.
 pub(crate) const REPETITIONS: i64 = 3;
+
+/// The version that added entries.
+pub(crate) const ENTRIES: i64 = 6;

@@ -1,56 +1,36 @@
-//! The ledger: begin a run, end it, read it back.
+//! The ledger: begin a run, end it, say something about it, read it back.
 //!
-//! Each call is one transaction that takes the write lock at once, so that processes that write at the same time wait
-//! for each other and none fails halfway. The write-ahead log lets readers continue meanwhile.
+//! Each change is one transaction that takes the lock of writers at once, so that processes that write at the same time wait
+//! for each other and none fails halfway. With each goes an entry of the chain (see `entry`).
 
-use crate::{Error, NewRun, Outcome, Run, RunId, State, WallTime, blob, part, row, schema};
+use crate::database::{Database, Failure, values};
+use crate::entry::{self, Checked, Entry};
+use crate::list::{self, Selection};
+use crate::note::{Name, Note};
+use crate::{Error, Location, NewRun, Notes, Outcome, Run, RunId, State, WallTime, blob, part, row, schema};
 use measure::{Parts, Series};
-use rusqlite::{
-    Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
-};
-use std::ffi::{OsStr, OsString};
-use std::io::Read as _;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
 
-/// The record of all runs, in one file; any number of processes may have it open.
+/// The record of all runs, in one file or on one server; any number of processes may have it open.
 #[derive(Debug)]
 pub struct Ledger {
-    connection: Connection,
-    path: PathBuf,
-    /// The version of the schema when the file was opened. Later versions only add to it.
+    pub(crate) database: Database,
+    place: Location,
+    /// The version of the schema when it was opened. Later versions only add to it.
     version: i64,
     read_only: bool,
 }
 
-/// Selects runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filter {
-    /// Runs that are not a part of another.
-    TopLevel,
-    /// The parts of this run.
-    PartsOf(RunId),
-}
-
 impl Ledger {
-    /// Opens the ledger for writing: creates it (and its directory) if it is missing, and migrates an older one.
+    /// Opens the ledger for writing: creates it (and the directory of a file) if it is missing, and migrates an older one.
     ///
     /// # Errors
-    /// The file cannot be opened, is not a ledger, or is of a later version of headroom.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory)
-                .map_err(|source| Error::Directory { directory: directory.to_owned(), source })?;
-        }
-        let failed = |source| Error::of(path, source);
-        let connection = Connection::open(path).map_err(failed)?;
-        connection.busy_timeout(PATIENCE).map_err(failed)?;
-        connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-        schema::migrate(&connection, path)?;
-        write_ahead(&connection).map_err(failed)?;
-        Ok(Ledger { connection, path: path.to_owned(), version: schema::KNOWN, read_only: false })
+    /// The file cannot be opened or the server not reached, it is not a ledger, or it is of a later version of headroom.
+    pub fn open(place: impl Into<Location>) -> Result<Self, Error> {
+        let place = place.into();
+        let database = Database::open(&place)?;
+        schema::migrate(&database, &place)?;
+        Ok(Ledger { database, place, version: schema::KNOWN, read_only: false })
     }
 
     /// Opens an existing ledger for reading, and changes nothing in it or in its directory: it may be of an older
@@ -61,37 +41,22 @@ impl Ledger {
     ///
     /// # Errors
     /// As for [`Ledger::open`], or there is no file.
-    pub fn open_to_read(path: &Path) -> Result<Self, Error> {
-        let failed = |source| Error::of(path, source);
-        let alone = || {
-            let connection = alone(path).map_err(failed)?;
-            let version = schema::found(&connection, path)?;
-            Ok((connection, version))
-        };
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let shared = || {
-            let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-            connection.busy_timeout(PATIENCE).map_err(failed)?;
-            let version = schema::found(&connection, path)?;
-            Ok((connection, version))
-        };
-        let (connection, version) = match may_stand_alone(path) {
-            // Processes that have the file open at once share an index beside it. To open it with others would make one.
-            true if has_write_ahead_log(path) && !beside(path, "-shm").exists() => alone()?,
-            true => match shared() {
-                // An index that may not be used.
-                Err(Error::Open { .. } | Error::ReadOnly { .. }) => alone()?,
-                opened => opened?,
-            },
-            false => shared()?,
-        };
+    pub fn open_to_read(place: impl Into<Location>) -> Result<Self, Error> {
+        let place = place.into();
+        let database = Database::open_to_read(&place)?;
+        let version = schema::found(&database, &place)?;
         if version > 0 {
-            return Ok(Ledger { connection, path: path.to_owned(), version, read_only: true });
+            return Ok(Ledger { database, place, version, read_only: true });
         }
         // An empty file: a ledger without runs.
-        let connection = Connection::open_in_memory().map_err(failed)?;
-        schema::migrate(&connection, path)?;
-        Ok(Ledger { connection, path: path.to_owned(), version: schema::KNOWN, read_only: true })
+        let database = Database::in_memory().map_err(|source| Error::of(&place, source))?;
+        schema::migrate(&database, &place)?;
+        Ok(Ledger { database, place, version: schema::KNOWN, read_only: true })
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Location {
+        &self.place
     }
 
     /// Adds a run that begins now; its state is [`State::Running`] until it is ended.
@@ -102,7 +67,12 @@ impl Ledger {
         if let Some(parent) = run.parent {
             self.state(parent)?;
         }
-        self.write(|transaction| row::insert_run(transaction, run))
+        self.write(|database| {
+            let id = row::insert_run(database, run)?;
+            list::begun(database, id)?;
+            entry::begun(database, id, "", run.started)?;
+            Ok(id)
+        })
     }
 
     /// Ends a run with its outcome.
@@ -110,22 +80,26 @@ impl Ledger {
     /// # Errors
     /// The file cannot be written, the run does not exist, or it has already ended.
     pub fn finish(&self, id: RunId, outcome: &Outcome<'_>) -> Result<(), Error> {
-        let changed = self.write(|transaction| {
-            let changed = transaction.execute(
+        let changed = self.write(|database| {
+            let changed = database.execute(
                 "UPDATE run SET state = ?2, ended_us = ?3, result = ?4, host_after = ?5, error = ?6
                  WHERE id = ?1 AND state = 'running'",
-                params![
+                values![
                     id,
                     if outcome.interrupted.is_some() { State::Interrupted } else { State::Done }.name(),
                     outcome.ended.micros(),
-                    outcome.result,
+                    outcome.result.as_ref(),
                     row::pairs(&outcome.host_after),
-                    outcome.interrupted
+                    outcome.interrupted.as_ref()
                 ],
             )?;
             if let Some(measurement) = outcome.measurement.filter(|_| changed == 1) {
-                row::insert_measurement(transaction, id, measurement)?;
-                part::insert(transaction, id, measurement)?;
+                row::insert_measurement(database, id, measurement)?;
+                part::insert(database, id, measurement)?;
+            }
+            if changed == 1 {
+                list::ended(database, id)?;
+                entry::ended(database, id, "", outcome.ended)?;
             }
             Ok(changed)
         })?;
@@ -137,48 +111,156 @@ impl Ledger {
     /// # Errors
     /// As for [`Ledger::finish`].
     pub fn fail(&self, id: RunId, ended: WallTime, error: &str) -> Result<(), Error> {
-        let changed = self.write(|transaction| {
-            transaction.execute(
+        let changed = self.write(|database| {
+            let changed = database.execute(
                 "UPDATE run SET state = ?2, ended_us = ?3, error = ?4 WHERE id = ?1 AND state = 'running'",
-                params![id, State::Failed.name(), ended.micros(), error],
-            )
+                values![id, State::Failed.name(), ended.micros(), error],
+            )?;
+            if changed == 1 {
+                list::ended(database, id)?;
+                entry::ended(database, id, "", ended)?;
+            }
+            Ok(changed)
         })?;
         self.was_running(id, changed)
     }
 
-    /// At most `limit` runs, the latest first.
+    /// Says something about a run.
     ///
     /// # Errors
-    /// The file cannot be read.
-    pub fn runs(&self, filter: Filter, limit: u32) -> Result<Vec<Run>, Error> {
-        let parent = match filter {
-            Filter::TopLevel => None,
-            Filter::PartsOf(parent) => Some(parent),
-        };
-        let read = || {
-            let query = format!("{} WHERE parent IS ?1 ORDER BY id DESC LIMIT ?2", row::select(self.version));
-            let mut statement = self.connection.prepare_cached(&query)?;
-            let rows = statement.query_map(params![parent, limit], row::run)?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
-        };
-        read().map_err(|source| self.failed(source))?.into_iter().collect()
+    /// The ledger cannot be written, or the run does not exist.
+    pub fn note(&self, id: RunId, note: &Note) -> Result<(), Error> {
+        self.state(id)?;
+        self.write(|database| entry::note(database, id, note, WallTime::now()))
     }
 
-    /// At most `limit` runs of a command and target that are not parts of others, the latest first.
+    /// Deletes the data of a run: all but its command, its times and its state. Its entries stay, with the digests of what
+    /// was deleted.
     ///
     /// # Errors
-    /// As for [`Ledger::runs`].
-    pub fn runs_of(&self, command: &str, target: &str, limit: u32) -> Result<Vec<Run>, Error> {
-        let read = || {
+    /// The ledger cannot be written, the run does not exist, or it still runs.
+    pub fn delete(&self, id: RunId, reason: &str) -> Result<(), Error> {
+        if self.run(id)?.state == State::Running {
+            return Err(Error::Running { id });
+        }
+        self.write(|database| {
+            entry::delete(database, id, reason, WallTime::now())?;
+            list::deleted(database, id)
+        })
+    }
+
+    /// Reads all entries, and the data that they vouch for; `expected` is a hash that one of them should have.
+    ///
+    /// # Errors
+    /// The ledger cannot be read, or it is of a version without entries.
+    pub fn check(&self, expected: Option<&str>) -> Result<Checked, Error> {
+        self.has_entries()?;
+        let check = |database: &Database| entry::check(database, expected);
+        self.database.at_once(check).map_err(|source| self.failed(source))
+    }
+
+    /// What was said about runs.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn notes(&self, ids: &[RunId]) -> Result<BTreeMap<RunId, Notes>, Error> {
+        let mut found: BTreeMap<RunId, Notes> = BTreeMap::new();
+        for entry in self.entries(ids)? {
+            if let Some(note) = entry.note {
+                found.entry(entry.run).or_default().add(note);
+            }
+        }
+        // A name may have moved to another run.
+        for (id, notes) in &mut found {
+            if let Some(name) = &notes.name
+                && self.named(name)? != Some(*id)
+            {
+                notes.name = None;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The entries of runs, in order.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn entries(&self, ids: &[RunId]) -> Result<Vec<Entry>, Error> {
+        let mut entries = Vec::new();
+        if self.version < schema::ENTRIES {
+            return Ok(entries);
+        }
+        for ids in ids.chunks(MOST_AT_ONCE) {
+            let ids: Vec<String> = ids.iter().map(|id| id.number().to_string()).collect();
             let query = format!(
-                "{} WHERE parent IS NULL AND command = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3",
-                row::select(self.version)
+                "SELECT {} FROM entry WHERE run IN ({}) ORDER BY number",
+                entry::COLUMNS,
+                ids.join(", ")
             );
-            let mut statement = self.connection.prepare_cached(&query)?;
-            let rows = statement.query_map(params![command, target, limit], row::run)?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
-        };
-        read().map_err(|source| self.failed(source))?.into_iter().collect()
+            let rows = self.database.query(&query, &[]).map_err(|source| self.failed(source))?;
+            entries.extend(rows.iter().filter_map(|row| entry::Columns::of(row).ok()?.entry()));
+        }
+        entries.sort_by_key(|entry| entry.number);
+        Ok(entries)
+    }
+
+    /// The run that has a name.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn named(&self, name: &Name) -> Result<Option<RunId>, Error> {
+        if self.version < schema::ENTRIES {
+            return Ok(None);
+        }
+        list::named(&self.database, name).map_err(|source| self.failed(source))
+    }
+
+    /// The run that a text means: a number such as `r17`, or a name.
+    ///
+    /// # Errors
+    /// The ledger cannot be read, or no run has the name. Whether a run with the number exists is not looked up.
+    pub fn meant(&self, text: &str) -> Result<RunId, Error> {
+        if let Ok(id) = text.parse() {
+            return Ok(id);
+        }
+        let name = text.parse().ok();
+        let found = name.map(|name| self.named(&name)).transpose()?.flatten();
+        found.ok_or_else(|| Error::UnknownName { name: text.to_owned() })
+    }
+
+    /// The selected runs.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn runs(&self, selection: &Selection) -> Result<Vec<Run>, Error> {
+        let most = selection.limit as usize;
+        let (mut found, mut seen) = (Vec::new(), 0_u64);
+        loop {
+            let page = (most - found.len()).min(MOST_AT_ONCE) as u32;
+            let ids = list::ids(&self.database, self.version, selection, page, seen)
+                .map_err(|source| self.failed(source))?;
+            seen += ids.len() as u64;
+            let mut runs = self.by_ids(&ids)?;
+            // A run that has no end may be interrupted.
+            runs.retain(|run| selection.state.is_none_or(|state| run.state == state));
+            found.extend(runs);
+            if ids.len() < page as usize || found.len() >= most {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Runs in the order of their numbers given; those that do not exist are left out.
+    fn by_ids(&self, ids: &[RunId]) -> Result<Vec<Run>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let numbers: Vec<String> = ids.iter().map(|id| id.number().to_string()).collect();
+        let query = format!("{} WHERE id IN ({})", row::select(self.version), numbers.join(", "));
+        let rows = self.database.query(&query, &[]).map_err(|source| self.failed(source))?;
+        let runs: Result<Vec<Run>, Error> = rows.iter().map(row::run).collect();
+        let mut by_id: BTreeMap<RunId, Run> = runs?.into_iter().map(|run| (run.id, run)).collect();
+        Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
     }
 
     /// The runs that repeat this one (`load --repeat`), in order and without itself.
@@ -190,13 +272,9 @@ impl Ledger {
         if self.version < schema::REPETITIONS {
             return Ok(Vec::new());
         }
-        let read = || {
-            let query = "SELECT id FROM run WHERE repeat_of = ?1 ORDER BY id";
-            let mut statement = self.connection.prepare_cached(query)?;
-            let rows = statement.query_map([first], |row| row.get(0))?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
-        };
-        read().map_err(|source| self.failed(source))
+        let query = "SELECT id FROM run WHERE repeat_of = ?1 ORDER BY id";
+        let rows = self.database.query(query, values![first]).map_err(|source| self.failed(source))?;
+        Ok(rows.iter().filter_map(|row| row.get("id").ok()).collect())
     }
 
     /// One run.
@@ -204,12 +282,9 @@ impl Ledger {
     /// # Errors
     /// It does not exist (the error names the nearest), or the stored data cannot be read.
     pub fn run(&self, id: RunId) -> Result<Run, Error> {
-        let found = self
-            .connection
-            .query_row(&format!("{} WHERE id = ?1", row::select(self.version)), [id], row::run)
-            .optional()
-            .map_err(|source| self.failed(source))?;
-        found.unwrap_or_else(|| Err(self.unknown(id)))
+        let query = format!("{} WHERE id = ?1", row::select(self.version));
+        let found = self.database.row(&query, values![id]).map_err(|source| self.failed(source))?;
+        found.map_or_else(|| Err(self.unknown(id)), |found| row::run(&found))
     }
 
     /// The measurements of a run by second; empty if it measured nothing.
@@ -218,12 +293,10 @@ impl Ledger {
     /// As for [`Ledger::run`].
     pub fn series(&self, id: RunId) -> Result<Series, Error> {
         self.state(id)?;
-        let bytes: Option<Vec<u8>> = self
-            .connection
-            .query_row("SELECT series FROM measurement WHERE run = ?1", [id], |row| row.get(0))
-            .optional()
-            .map_err(|source| self.failed(source))?;
+        let query = "SELECT series FROM measurement WHERE run = ?1";
+        let row = self.database.row(query, values![id]).map_err(|source| self.failed(source))?;
         let damaged = |what| Error::Damaged { id, field: "series", what };
+        let bytes: Option<Vec<u8>> = row.map(|row| row.get("series")).transpose().map_err(damaged)?;
         bytes.map_or(Ok(Series::default()), |bytes| blob::series(&bytes).map_err(damaged))
     }
 
@@ -233,38 +306,35 @@ impl Ledger {
     /// As for [`Ledger::run`].
     pub fn parts(&self, id: RunId) -> Result<Parts, Error> {
         self.state(id)?;
-        part::read(&self.connection, self.version, id).unwrap_or_else(|source| Err(self.failed(source)))
+        part::read(&self.database, self.version, id).unwrap_or_else(|source| Err(self.failed(source)))
     }
 
-    fn write<T>(&self, change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {
+    pub(crate) fn write<T>(&self, change: impl FnOnce(&Database) -> Result<T, Failure>) -> Result<T, Error> {
         if self.read_only {
-            return Err(Error::ReadOnly { path: self.path.clone() });
+            return Err(Error::ReadOnly { place: self.place.clone() });
         }
-        let transact = || {
-            let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
-            let value = change(&transaction)?;
-            transaction.commit()?;
-            Ok(value)
-        };
-        transact().map_err(|source| self.failed(source))
+        self.database.write(change).map_err(|source| self.failed(source))
+    }
+
+    pub(crate) fn has_entries(&self) -> Result<(), Error> {
+        match self.version {
+            version if version < schema::ENTRIES => {
+                Err(Error::NoEntries { place: self.place.clone(), found: version })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn state(&self, id: RunId) -> Result<State, Error> {
-        let name: Option<String> = self
-            .connection
-            .query_row("SELECT state FROM run WHERE id = ?1", [id], |row| row.get(0))
-            .optional()
-            .map_err(|source| self.failed(source))?;
-        let name = name.ok_or_else(|| self.unknown(id))?;
-        State::named(&name).ok_or(Error::Damaged {
-            id,
-            field: "state",
-            what: format!("`{name}` is no state"),
-        })
+        let row = self.database.row("SELECT state FROM run WHERE id = ?1", values![id]);
+        let row = row.map_err(|source| self.failed(source))?.ok_or_else(|| self.unknown(id))?;
+        let damaged = |what| Error::Damaged { id, field: "state", what };
+        let name: String = row.get("state").map_err(damaged)?;
+        State::named(&name).ok_or_else(|| damaged(format!("`{name}` is no state")))
     }
 
     /// Explains an update that found no running run.
-    fn was_running(&self, id: RunId, changed: usize) -> Result<(), Error> {
+    fn was_running(&self, id: RunId, changed: u64) -> Result<(), Error> {
         if changed == 1 {
             return Ok(());
         }
@@ -273,89 +343,23 @@ impl Ledger {
     }
 
     fn unknown(&self, id: RunId) -> Error {
-        let query = "SELECT id FROM (SELECT max(id) AS id FROM run WHERE id < ?1)
-                     UNION SELECT id FROM (SELECT min(id) AS id FROM run WHERE id > ?1) ORDER BY id";
-        let nearest = || {
-            let mut statement = self.connection.prepare(query)?;
-            let rows = statement.query_map([id], |row| row.get::<_, Option<RunId>>(0))?;
-            rows.filter_map(Result::transpose).collect::<rusqlite::Result<Vec<_>>>()
-        };
-        match nearest() {
-            Ok(nearest) => Error::UnknownRun { id, nearest },
+        let query = "SELECT max(id) AS below, (SELECT min(id) FROM run WHERE id > ?1) AS above FROM run WHERE id < ?1";
+        match self.database.row(query, values![id]) {
+            Ok(row) => {
+                let of = |name| row.as_ref().and_then(|row| row.get::<Option<RunId>>(name).ok().flatten());
+                Error::UnknownRun { id, nearest: [of("below"), of("above")].into_iter().flatten().collect() }
+            }
             Err(source) => self.failed(source),
         }
     }
 
-    fn failed(&self, source: rusqlite::Error) -> Error {
-        Error::of(&self.path, source)
+    pub(crate) fn failed(&self, source: Failure) -> Error {
+        Error::of(&self.place, source)
     }
 }
 
-/// Turns the write-ahead log on. Changing the journal locks the file for a moment, and SQLite does not wait for that as
-/// it waits for a write, so this does.
-fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
-    let begun = Instant::now();
-    loop {
-        let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-        if mode == "wal" {
-            return Ok(());
-        }
-        match connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())) {
-            Err(error)
-                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
-                    && begun.elapsed() < PATIENCE =>
-            {
-                sleep(Duration::from_millis(10));
-            }
-            // Without the log (a read-only file, a file system without shared memory) everything is slower but correct.
-            _ => return Ok(()),
-        }
-    }
-}
-
-/// Whether the file contains all written data: data in a log or journal file next to it is missing.
-fn may_stand_alone(path: &Path) -> bool {
-    let is_empty = |suffix| std::fs::metadata(beside(path, suffix)).map_or(true, |beside| beside.len() == 0);
-    ["-wal", "-journal"].into_iter().all(is_empty)
-}
-
-/// The file beside a ledger whose name ends so.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
-/// Whether writers keep a write-ahead log: byte 18 of the file says so (<https://www.sqlite.org/fileformat.html>).
-fn has_write_ahead_log(path: &Path) -> bool {
-    let mut head = [0; 19];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    read.is_ok() && head[18] == 2
-}
-
-/// Opens a file that no process writes, without the index file that readers and writers share.
-fn alone(path: &Path) -> rusqlite::Result<Connection> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    Connection::open_with_flags(uri(path), flags)
-}
-
-/// The file as a URI with the flag for immutable files (<https://www.sqlite.org/uri.html>).
-fn uri(path: &Path) -> OsString {
-    // Without an authority, SQLite would take what follows two slashes for one.
-    let mut uri = OsString::from(if path.is_absolute() { "file://" } else { "file:" });
-    for &byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'%' | b'?' | b'#' => uri.push(format!("%{byte:02X}")),
-            _ => uri.push(OsStr::from_bytes(&[byte])),
-        }
-    }
-    uri.push("?immutable=1");
-    uri
-}
-
-/// How long a writer waits for others: they hold the lock for milliseconds, but a disk may stall.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// Rows that are asked for by their numbers in one query.
+const MOST_AT_ONCE: usize = 1000;
 
 #[cfg(test)]
 mod tests;

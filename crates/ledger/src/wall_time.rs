@@ -4,6 +4,8 @@
 //! not change.
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -30,6 +32,17 @@ impl WallTime {
     /// The time from `earlier` to this instant; zero if the clock went backwards.
     pub fn since(self, earlier: WallTime) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+impl std::str::FromStr for WallTime {
+    type Err = ();
+
+    /// Reads RFC 3339, and a date or a time without a zone in UTC.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let utc = |time: DateTime| time.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
+        let found = text.parse::<Timestamp>().ok().or_else(|| utc(text.parse::<DateTime>().ok()?));
+        found.map(|time| WallTime(time.as_microsecond())).ok_or(())
     }
 }
 
@@ -63,6 +76,18 @@ mod tests {
         assert_eq!(noon.to_string(), "2026-03-01T12:00:05Z");
         assert_eq!(format!("{noon:.6}"), "2026-03-01T12:00:05.250000Z");
         assert!(WallTime::from_micros(i64::MAX).to_string().contains("µs"));
+    }
+
+    #[test]
+    fn dates_and_times_are_read() {
+        for text in ["2026-03-01T12:00:05.25Z", "2026-03-01T13:00:05.25+01:00", "2026-03-01T12:00:05.25"] {
+            assert_eq!(text.parse(), Ok(WallTime::from_micros(1_772_366_405_250_000)), "{text}");
+        }
+        assert_eq!(
+            "2026-03-01".parse::<WallTime>().map(|time| time.to_string()),
+            Ok("2026-03-01T00:00:00Z".to_owned())
+        );
+        assert_eq!("yesterday".parse::<WallTime>(), Err(()));
     }
 
     #[test]

@@ -76,6 +76,17 @@ impl Kept {
         self.low().is_some()
     }
 
+    /// The rate that was found, in requests a second: the lower end of its interval.
+    pub fn rate(&self) -> Option<f64> {
+        self.low().map(Rate::per_second)
+    }
+
+    /// What limited it, as the summary says.
+    pub fn limited_by(&self) -> Option<&str> {
+        let row = self.summary.iter().find(|row| row.name == "limited by")?;
+        Some(&row.text)
+    }
+
     fn low(&self) -> Option<Rate> {
         let found = self.sustainable_rate.as_ref().filter(|found| found.verified)?;
         Rate::try_per_second(found.low)

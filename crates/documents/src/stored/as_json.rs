@@ -1,6 +1,6 @@
 //! A stored run for scripts.
 
-use super::{Run, Stored, parsed};
+use super::{Run, Said, Stored, parsed};
 use measure::{Accounting, Check, Endpoint, Failure, Part, Recorded, Second, SparseHistogram, Stage, Value};
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -49,6 +49,9 @@ struct Facts<'a> {
     config: Json,
     host: BTreeMap<&'a str, &'a str>,
     host_after: BTreeMap<&'a str, &'a str>,
+    facts: BTreeMap<&'a str, &'a str>,
+    #[serde(flatten)]
+    said: &'a Said,
     result: Option<Json>,
     measured: Option<Measured<'a>>,
 }
@@ -209,6 +212,8 @@ impl<'a> Facts<'a> {
             config: parsed(&run.config),
             host: object(&run.host),
             host_after: object(&run.host_after),
+            facts: object(&run.facts),
+            said: &run.said,
             result: run.result.as_deref().map(parsed),
             measured: run.recorded.as_ref().map(Measured::of),
         }

@@ -1,6 +1,6 @@
 //! Stored runs, a line each.
 
-use super::Run;
+use super::{Run, Said};
 use crate::find::Kept;
 use report::Align::{self, Left, Right};
 use report::{Table, Tone, quantile};
@@ -9,13 +9,32 @@ use units::{Quantile, Rate};
 
 /// The runs as a table.
 pub fn table(runs: &[Run]) -> Table {
-    let mut table = columns(
-        &[("id", Left), ("began (UTC)", Left), ("command", Left), ("target", Left)],
-        "load or found rate",
-    );
+    let mut names = vec![("id", Left), ("began (UTC)", Left), ("command", Left), ("target", Left)];
+    // A column that is empty in most ledgers takes no room.
+    let has = |of: fn(&Said) -> bool| runs.iter().any(|run| of(&run.said));
+    let (has_names, has_tags) = (has(|said| said.name.is_some()), has(|said| !said.tags.is_empty()));
+    if has_names {
+        names.insert(1, ("name", Left));
+    }
+    if has_tags {
+        names.push(("tags", Left));
+    }
+    let mut table = columns(&names, "load or found rate");
     for run in runs {
         let began = run.started.second.replace('T', " ").replace('Z', "");
-        let identity = [run.id.clone(), began, run.command.clone(), run.target.clone()];
+        let target = match &run.said.deleted {
+            Some(_) => "(deleted)".to_owned(),
+            None => run.target.clone(),
+        };
+        let mut identity = vec![run.id.clone(), began, run.command.clone(), target];
+        if has_names {
+            identity.insert(1, run.said.name.clone().unwrap_or_default());
+        }
+        if has_tags {
+            let tags: Vec<String> =
+                run.said.tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            identity.push(tags.join(" "));
+        }
         let search = run.search();
         let found = search.as_ref().map(Kept::found);
         row(&mut table, &identity, found, run);
@@ -69,7 +88,7 @@ fn row(table: &mut Table, identity: &[String], found: Option<String>, run: &Run)
 }
 
 /// The rate or the connections out of the configuration, where it has one of them.
-fn load(config: &str) -> String {
+pub(super) fn load(config: &str) -> String {
     let config: Json = serde_json::from_str(config).unwrap_or_default();
     match (&config["rate"], &config["connections"]) {
         (Json::String(rate), _) => rate.clone(),

@@ -1,6 +1,6 @@
 //! A stored run for people.
 
-use super::{Ended, Run, Stored};
+use super::{ENVIRONMENT, Ended, Run, Said, Stored};
 use crate::run::parts;
 use crate::watched::SAMPLES;
 use crate::words::paragraph;
@@ -14,10 +14,13 @@ impl Stored {
     /// The run as a text for a terminal; of a search, what it found comes first.
     pub fn text(&self, terminal: Terminal) -> String {
         let Run { config, host, host_after, recorded, result, .. } = &self.run;
+        let facts =
+            self.run.facts.iter().filter(|(name, _)| !name.starts_with(ENVIRONMENT)).cloned().collect();
         let search = self.run.search();
         let pairs = |heading: &str, of: Vec<(String, String)>| pairs(heading, of, terminal);
         let mut blocks: Vec<String> = search.iter().map(|search| search.text(terminal)).collect();
         blocks.push(pairs("run", self.identity()));
+        blocks.push(pairs("notes", self.run.said.lines()));
         // A scaler's case file, and its decisions, are texts of many lines.
         let scaled = self.run.command == "scale";
         let short = |text: &str| {
@@ -27,6 +30,7 @@ impl Stored {
         };
         blocks.push(pairs("configuration", short(config)));
         blocks.push(pairs("host", host.clone()));
+        blocks.push(pairs("surroundings", facts));
         blocks.push(pairs("host at the end", host_after.clone()));
         if let Some(recorded) = recorded {
             blocks.push(account(recorded, terminal));
@@ -92,6 +96,26 @@ impl Stored {
         }
         lines.retain(|(_, value)| !value.is_empty());
         lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+impl Said {
+    /// Names and texts, in the order of the method.
+    fn lines(&self) -> Vec<(String, String)> {
+        let tag = |(key, value): (&String, &String)| format!("{key}={value}");
+        let tags: Vec<String> = self.tags.iter().map(tag).collect();
+        let mut lines = vec![
+            ("name", self.name.clone().unwrap_or_default()),
+            ("tags", tags.join(" ")),
+            ("hypothesis", self.hypothesis.clone().unwrap_or_default()),
+            ("change", self.change.clone().unwrap_or_default()),
+            ("bottleneck", self.bottleneck.clone().unwrap_or_default()),
+            ("decision", self.decision.clone().unwrap_or_default()),
+            ("deleted", self.deleted.clone().unwrap_or_default()),
+        ];
+        lines.extend(self.comments.iter().map(|comment| ("comment", comment.clone())));
+        lines.retain(|(_, text)| !text.is_empty());
+        lines.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
     }
 }
 

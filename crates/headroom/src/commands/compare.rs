@@ -31,7 +31,7 @@ use side::{RunList, Side};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Baseline: a run or runs, such as r17 or r1,r3,r5
+    /// Baseline: a run or runs, such as r17 or r1,r3,r5, or their names
     #[arg(value_name = "A")]
     a: RunList,
 
@@ -76,6 +76,8 @@ enum Error {
         "run {id} is invalid: {reasons}; it measures the load generator, not the service (--force compares it anyway)"
     )]
     Invalid { id: RunId, reasons: String },
+    #[error("{run} is named twice, once as {name}; each run counts once")]
+    Twice { run: RunId, name: String },
     #[error("run {id} has no {what} `{name}`; it has {known}")]
     Unknown { id: RunId, what: &'static str, name: String, known: String },
 }
@@ -87,7 +89,7 @@ impl Error {
                 Exit::Failed
             }
             Error::Invalid { .. } => Exit::Invalid,
-            Error::Unknown { .. } => Exit::Usage,
+            Error::Unknown { .. } | Error::Twice { .. } => Exit::Usage,
         }
     }
 }

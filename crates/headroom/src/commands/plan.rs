@@ -15,7 +15,7 @@ use crate::stored;
 use config::case::{Case, Given};
 use control::search::Condition;
 use documents::plan::Plan;
-use ledger::RunId;
+use ledger::{Notes, RunId};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -194,7 +194,8 @@ fn plan(args: &Args) -> Result<Plan, Error> {
 
 fn points(args: &Args, ids: &[RunId], asked: &Asked) -> Result<Points, Error> {
     let ledger = args.ledger.open_existing()?.ok_or(Error::Empty)?;
-    let run = |id: &RunId| ledger.run(*id).map(stored::run).map_err(LedgerError::from);
+    let run =
+        |id: &RunId| ledger.run(*id).map(|run| stored::run(run, Notes::default())).map_err(LedgerError::from);
     let runs = ids.iter().map(run).collect::<Result<Vec<_>, _>>()?;
     Ok(from_runs(&runs, &args.replicas, asked.goal.map(|goal| goal.quantile))?)
 }

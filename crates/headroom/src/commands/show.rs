@@ -4,22 +4,21 @@ use super::find::next;
 use super::runs::EMPTY;
 use crate::emit::{EmitError, Proxy, emit};
 use crate::exit::Exit;
-use crate::ledger_file::{Error, LedgerArgs};
+use crate::ledger_file::{Error, LedgerArgs, RunName};
 use crate::next::Typed;
 use crate::output_file::{WriteError, check_or_stdout, is_stdout, write_or_stdout};
 use crate::{output, stored};
 use documents::emit::EmitError as NoLimit;
 use documents::find::Kept;
 use documents::stored::{NothingMeasured, Stored};
-use ledger::RunId;
 use std::path::{Path, PathBuf};
 
 /// Show a run from the ledger
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Run, such as r17
-    #[arg(value_name = "ID")]
-    id: RunId,
+    /// Run, such as r17, or its name
+    #[arg(value_name = "RUN")]
+    run: RunName,
 
     #[command(flatten)]
     ledger: LedgerArgs,
@@ -86,7 +85,7 @@ fn write_report(whole: &Stored, path: &Path) -> Result<(), ReportError> {
 
 fn read(args: &Args) -> Result<Option<Stored>, Error> {
     match args.ledger.open_existing()? {
-        Some(ledger) => Ok(Some(stored::read(&ledger, args.id)?)),
+        Some(ledger) => Ok(Some(stored::read(&ledger, args.run.of(&ledger)?)?)),
         None => Ok(None),
     }
 }

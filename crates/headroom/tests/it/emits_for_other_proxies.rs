@@ -31,6 +31,7 @@ fn ledger(directory: &Path, service: SocketAddr) -> String {
             config: "{}".to_owned(),
             target: target.clone(),
             host: Vec::new(),
+            facts: Vec::new(),
             started: WallTime::now(),
             process: None,
         };

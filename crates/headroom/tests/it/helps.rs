@@ -3,7 +3,7 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: [&[&str]; 39] = [
     &[],
     &["load"],
     &["find"],
@@ -27,6 +27,14 @@ const COMMANDS: [&[&str]; 31] = [
     &["conformance"],
     &["runs"],
     &["show"],
+    &["log"],
+    &["note"],
+    &["ledger"],
+    &["ledger", "check"],
+    &["ledger", "delete"],
+    &["ledger", "prune"],
+    &["ledger", "export"],
+    &["ledger", "import"],
     &["demo"],
     &["demo", "fleet"],
     &["sample-service"],

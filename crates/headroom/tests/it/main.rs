@@ -36,6 +36,8 @@ mod helps;
 mod imports_what_people_have;
 /// Invalid files and flags: refused before any load, with line and column, or used as far as they are valid.
 mod judges_its_input;
+/// `headroom note`, `log`, `ledger` and the selection of `runs`.
+mod keeps_a_ledger;
 /// The command that a result recommends, as a shell runs it.
 mod leads_on;
 /// `headroom load`: its output, its accounting and how it ends.

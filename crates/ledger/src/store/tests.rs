@@ -1,12 +1,23 @@
+mod both;
+#[path = "../../../../tests/peers.rs"]
+mod peers;
+mod server;
+
 use super::*;
+use crate::database::Database;
+use crate::list::{Of, Order};
+use crate::row;
 use host::{ProcessIdentity, host_facts};
 use measure::{
     Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Measurement, Part, Reason, Recorded, Second,
     Stage, Validity,
 };
 use proptest::prelude::*;
+use rusqlite::{Connection, OpenFlags};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::time::Duration;
 use tempfile::TempDir;
 use units::{Ratio, Timestamp};
 
@@ -20,6 +31,7 @@ fn new_run(target: &str) -> NewRun {
         config: r#"{"rate":100.0}"#.to_owned(),
         target: target.to_owned(),
         host: host_facts(),
+        facts: vec![("revision".to_owned(), "0a1b".to_owned())],
         started: WallTime::from_micros(1_772_366_400_000_000),
         process: ProcessIdentity::own(),
     }
@@ -100,47 +112,58 @@ fn measured(micros: &[u64]) -> Measurement {
     measurement
 }
 
+/// Tests of [`both`], each in a file of its own, and all of them on one server, each in a database of its own.
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                let directory = tempfile::tempdir().unwrap();
+                both::$name(&Location::from(&directory.path().join("ledger.sqlite")));
+            }
+        )*
+
+        #[test]
+        fn the_same_holds_on_postgresql() {
+            let Some(server) = server::Server::start() else { return };
+            $(
+                println!("{}", stringify!($name));
+                both::$name(&server.database(stringify!($name)));
+            )*
+        }
+    };
+}
+
+on_both!(
+    a_run_is_there_while_it_runs,
+    a_run_whose_process_is_gone_is_interrupted,
+    a_failed_run_says_why,
+    parts_belong_to_their_run,
+    an_unknown_run_names_the_nearest,
+    an_interrupted_run_keeps_what_it_measured,
+    damaged_contents_are_named,
+    what_was_measured_comes_back_equal,
+    what_is_said_about_a_run_is_kept_in_order,
+    runs_are_selected_and_sorted,
+    what_was_changed_is_found,
+    deleted_data_leaves_its_digest,
+    what_is_exported_comes_back_equal,
+    a_crash_in_the_middle_of_a_write_loses_nothing,
+    processes_that_write_at_once_lose_nothing,
+);
+
+/// The connection of a ledger in a file.
+fn connection(ledger: &Ledger) -> &Connection {
+    match &ledger.database {
+        Database::Sqlite(sqlite) => &sqlite.connection,
+        Database::Postgres(_) => panic!("it is on a server"),
+    }
+}
+
 fn in_a_new_file() -> (TempDir, Ledger) {
     let directory = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&directory.path().join("deep/er/ledger.sqlite")).unwrap();
     (directory, ledger)
-}
-
-#[test]
-fn a_run_is_there_while_it_runs() {
-    let (_directory, ledger) = in_a_new_file();
-    let id = ledger.begin(&new_run("http://127.0.0.1:1/")).unwrap();
-    let run = ledger.run(id).unwrap();
-    assert_eq!((run.state, run.ended, run.recorded), (State::Running, None, None));
-    assert_eq!(run.begun, new_run("http://127.0.0.1:1/"));
-}
-
-#[test]
-fn a_run_whose_process_is_gone_is_interrupted() {
-    let (_directory, ledger) = in_a_new_file();
-    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-    let own = ProcessIdentity::own().unwrap().to_string();
-    let (boot, stat) = (own.split(' ').next().unwrap(), format!("/proc/{}/stat", child.id()));
-    let stat = std::fs::read_to_string(stat).unwrap();
-    // The name `sleep` has no blank, so the start time is the 22nd word.
-    let started = stat.split(' ').nth(21).unwrap();
-    let process = format!("{boot} {} {started}", child.id()).parse().ok();
-    assert!(process.is_some());
-    let id = ledger.begin(&NewRun { process, ..new_run("a") }).unwrap();
-    assert_eq!(ledger.run(id).unwrap().state, State::Running);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let run = ledger.run(id).unwrap();
-    assert_eq!((run.state, run.ended), (State::Interrupted, None));
-    assert!(run.error.unwrap().contains("ended without recording a result"));
-    let listed = ledger.runs(Filter::TopLevel, 10).unwrap();
-    assert_eq!(listed[0].state, State::Interrupted);
-    // Of which nothing is known.
-    let older = ledger.begin(&NewRun { process: None, ..new_run("a") }).unwrap();
-    assert_eq!(ledger.run(older).unwrap().state, State::Interrupted);
-    // Its end can still be recorded: the process that asks was perhaps wrong.
-    ledger.finish(older, &outcome(None)).unwrap();
-    assert_eq!(ledger.run(older).unwrap().state, State::Done);
 }
 
 /// What a directory holds: names and contents.
@@ -201,51 +224,11 @@ fn what_a_killed_writer_left_is_read_and_left() {
 }
 
 #[test]
-fn a_failed_run_says_why() {
-    let (_directory, ledger) = in_a_new_file();
-    let id = ledger.begin(&new_run("http://127.0.0.1:1/")).unwrap();
-    ledger.fail(id, WallTime::from_micros(5), "no such host").unwrap();
-    let run = ledger.run(id).unwrap();
-    assert_eq!((run.state, run.error.as_deref()), (State::Failed, Some("no such host")));
-    let again = ledger.finish(id, &outcome(Some(&measured(&[5])))).unwrap_err();
-    assert_eq!(again.to_string(), "run r1 has ended already; a result is written once");
-    assert!(ledger.run(id).unwrap().recorded.is_none());
-}
-
-#[test]
-fn parts_belong_to_their_run() {
-    let (_directory, ledger) = in_a_new_file();
-    let find = ledger.begin(&NewRun { command: "find".to_owned(), ..new_run("a") }).unwrap();
-    let trials: Vec<RunId> =
-        (0..3).map(|_| ledger.begin(&NewRun { parent: Some(find), ..new_run("a") }).unwrap()).collect();
-    let later = ledger.begin(&new_run("b")).unwrap();
-    let ids = |filter, limit| -> Vec<RunId> {
-        ledger.runs(filter, limit).unwrap().iter().map(|run| run.id).collect()
-    };
-    assert_eq!(ids(Filter::TopLevel, 10), [later, find]);
-    assert_eq!(ids(Filter::PartsOf(find), 10), [trials[2], trials[1], trials[0]]);
-    assert_eq!(ids(Filter::TopLevel, 1), [later]);
-    let orphan = NewRun { parent: Some(RunId::new(99)), ..new_run("a") };
-    assert!(matches!(ledger.begin(&orphan), Err(Error::UnknownRun { .. })));
-}
-
-#[test]
-fn an_unknown_run_names_the_nearest() {
-    let (_directory, ledger) = in_a_new_file();
-    let unknown = |id| ledger.run(RunId::new(id)).unwrap_err().to_string();
-    assert_eq!(unknown(3), "the ledger has no run r3; it is empty");
-    ledger.begin(&new_run("a")).unwrap();
-    ledger.begin(&new_run("a")).unwrap();
-    assert_eq!(unknown(9), "the ledger has no run r9; the nearest is r2");
-    assert!(ledger.series(RunId::new(9)).is_err());
-}
-
-#[test]
 fn a_newer_schema_is_refused() {
     let (_directory, ledger) = in_a_new_file();
-    ledger.connection.pragma_update(None, "user_version", 7).unwrap();
-    let error = Ledger::open(&ledger.path).unwrap_err().to_string();
-    let path = ledger.path.display();
+    connection(&ledger).pragma_update(None, "user_version", 7).unwrap();
+    let error = Ledger::open(&ledger.place).unwrap_err().to_string();
+    let path = &ledger.place;
     assert_eq!(
         error,
         format!(
@@ -359,23 +342,11 @@ fn an_empty_file_is_an_empty_ledger_and_stays_empty() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("empty.sqlite");
     std::fs::write(&path, "").unwrap();
-    assert!(Ledger::open_to_read(&path).unwrap().runs(Filter::TopLevel, 10).unwrap().is_empty());
+    assert!(Ledger::open_to_read(&path).unwrap().runs(&Selection::default()).unwrap().is_empty());
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
     let missing = directory.path().join("missing.sqlite");
     assert!(matches!(Ledger::open_to_read(&missing), Err(Error::Open { .. })));
     assert!(!missing.exists());
-}
-
-#[test]
-fn an_interrupted_run_keeps_what_it_measured() {
-    let (_directory, ledger) = in_a_new_file();
-    let id = ledger.begin(&new_run("a")).unwrap();
-    let there = measured(&[5]);
-    let interrupted = Some("SIGHUP: the terminal was closed".to_owned());
-    ledger.finish(id, &Outcome { interrupted: interrupted.clone(), ..outcome(Some(&there)) }).unwrap();
-    let run = ledger.run(id).unwrap();
-    assert_eq!((run.state, run.error), (State::Interrupted, interrupted));
-    assert_eq!(run.recorded.unwrap().accounting.answered, 1);
 }
 
 #[test]
@@ -402,7 +373,7 @@ fn a_ledger_that_cannot_be_written_says_so() {
     let (_directory, ledger) = in_a_new_file();
     let id = ledger.begin(&new_run("a")).unwrap();
     // Permissions do not apply to a superuser, so the connection itself is made read-only.
-    ledger.connection.pragma_update(None, "query_only", true).unwrap();
+    connection(&ledger).pragma_update(None, "query_only", true).unwrap();
     let error = ledger.begin(&new_run("a")).unwrap_err();
     assert!(matches!(error, Error::ReadOnly { .. }), "{error}");
     assert!(error.to_string().contains("--ledger PATH"), "{error}");
@@ -410,75 +381,49 @@ fn a_ledger_that_cannot_be_written_says_so() {
 }
 
 #[test]
-fn damaged_contents_are_named() {
-    let (_directory, ledger) = in_a_new_file();
+fn a_server_that_goes_away_is_said_and_loses_nothing() {
+    let Some(mut server) = server::Server::start() else { return };
+    let place = server.database("goes_away");
+    let ledger = Ledger::open(&place).unwrap();
     let id = ledger.begin(&new_run("a")).unwrap();
     ledger.finish(id, &outcome(Some(&measured(&[5])))).unwrap();
-    ledger.connection.execute("UPDATE measurement SET response = x'09'", []).unwrap();
-    let error = ledger.run(id).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "run r1 holds a damaged `response`: its form has version 9, this headroom knows up to 1"
+    let running = ledger.begin(&new_run("b")).unwrap();
+    server.kill();
+    let error = ledger.finish(running, &outcome(Some(&measured(&[5])))).unwrap_err();
+    assert!(matches!(error, Error::Lost { .. }), "{error}");
+    assert!(
+        error.to_string().starts_with(&format!("the connection to the ledger {place} is lost")),
+        "{error}"
     );
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
-    #[test]
-    fn what_was_measured_comes_back_equal(micros in prop::collection::vec(1_u64..100_000_000, 0..40)) {
-        let (_directory, ledger) = in_a_new_file();
-        let there = measured(&micros);
-        let id = ledger.begin(&new_run("a")).unwrap();
-        ledger.finish(id, &outcome(Some(&there))).unwrap();
-        let run = ledger.run(id).unwrap();
-        prop_assert_eq!(run.state, State::Done);
-        prop_assert_eq!(&run.host_after, &outcome(None).host_after);
-        let recorded = run.recorded.unwrap();
-        prop_assert_eq!(&recorded, &Recorded::from(&there));
-        prop_assert_eq!(recorded.response.dense().quantiles(), there.response.quantiles());
-        prop_assert_eq!(ledger.parts(id).unwrap(), Parts::from(&there));
-        let series = ledger.series(id).unwrap();
-        prop_assert_eq!(format!("{series:?}"), format!("{:?}", there.series));
-    }
-}
-
-const RUNS_EACH: u32 = 40;
-
-/// Not a test of its own: the code of each process of the test below. The path is set if it was started by it.
-#[test]
-fn writes_as_one_of_several_processes() {
-    let Some(path) = std::env::var_os("LEDGER_TEST_PATH") else { return };
-    let ledger = Ledger::open(Path::new(&path)).unwrap();
-    for number in 0..RUNS_EACH {
-        let id = ledger.begin(&new_run(&format!("{}/{number}", std::process::id()))).unwrap();
-        ledger.finish(id, &outcome(Some(&measured(&[10, 20, 30])))).unwrap();
-    }
+    let error = Ledger::open(&place).unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+    server.begin();
+    let ledger = Ledger::open(&place).unwrap();
+    assert_eq!(ledger.run(running).unwrap().state, State::Running);
+    ledger.finish(running, &outcome(Some(&measured(&[5])))).unwrap();
+    assert_eq!((ledger.check(None).unwrap().entries, ledger.check(None).unwrap().problems), (4, vec![]));
 }
 
 #[test]
-fn processes_that_write_at_once_lose_nothing() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("ledger.sqlite");
-    // At first they also find no file, and create it at the same time.
-    let writers: Vec<Child> = (0..4)
-        .map(|_| {
-            Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "store::tests::writes_as_one_of_several_processes"])
-                .env("LEDGER_TEST_PATH", &path)
-                .spawn()
-                .unwrap()
-        })
-        .collect();
-    for mut writer in writers {
-        assert!(writer.wait().unwrap().success());
-    }
-    let runs = Ledger::open(&path).unwrap().runs(Filter::TopLevel, 1_000).unwrap();
-    assert_eq!(runs.len() as u32, 4 * RUNS_EACH);
-    let mut targets: Vec<&str> = runs.iter().map(|run| run.begun.target.as_str()).collect();
-    targets.sort_unstable();
-    targets.dedup();
-    assert_eq!(targets.len(), runs.len());
-    assert!(runs.iter().all(|run| run.state == State::Done && run.recorded.is_some()));
-    let expected = Accounting { scheduled: 3, answered: 3, ..Accounting::default() };
-    assert!(runs.iter().all(|run| run.recorded.as_ref().unwrap().accounting == expected));
+fn a_server_that_cannot_be_used_is_named() {
+    let error = |url: &str| Ledger::open(url.parse::<Location>().unwrap()).unwrap_err();
+    let found = error("postgres://me:secret@127.0.0.1:1/runs?sslmode=disable");
+    assert!(matches!(found, Error::Unreachable { .. }), "{found}");
+    assert!(found.to_string().contains("postgres://me:***@127.0.0.1:1/runs cannot be reached"), "{found}");
+    let found = error("postgres://me@127.0.0.1:port/runs");
+    assert!(matches!(found, Error::Address { .. }), "{found}");
+    assert!(found.to_string().contains("expected postgres://USER@HOST:PORT/DATABASE"), "{found}");
+    let Some(server) = server::Server::start() else { return };
+    let found = error(&server.url("missing"));
+    let source = std::error::Error::source(&found).map(|source| format!("{source:?}")).unwrap_or_default();
+    assert!(
+        matches!(found, Error::Unreachable { .. }) && source.contains("does not exist"),
+        "{found} {source}"
+    );
+    // A newer schema is left alone.
+    let place = server.database("newer");
+    let ledger = Ledger::open(&place).unwrap();
+    ledger.database.run("UPDATE ledger_version SET version = 99").unwrap();
+    let found = error(&server.url("newer"));
+    assert!(matches!(found, Error::NewerSchema { found: 99, .. }), "{found}");
 }

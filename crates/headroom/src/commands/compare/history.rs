@@ -14,7 +14,7 @@ use super::Error;
 use super::side::{Measured, Side};
 use crate::ledger_file::Error as LedgerError;
 use documents::compare::{Choice, PASSING};
-use ledger::{Ledger, Run, RunId, State};
+use ledger::{Ledger, Run, RunId, Selection, State};
 use measure::{Numbers, Verdict};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -30,7 +30,13 @@ pub(super) fn of(ledger: &Ledger, sides: [&Side; 2], choice: &Choice) -> Result<
             continue;
         }
         let begun = &each.run.begun;
-        let runs = ledger.runs_of(&begun.command, &begun.target, LOOKED_AT).map_err(LedgerError::from)?;
+        let like_it = Selection {
+            command: Some(begun.command.clone()),
+            target: Some(begun.target.clone()),
+            limit: LOOKED_AT,
+            ..Selection::default()
+        };
+        let runs = ledger.runs(&like_it).map_err(LedgerError::from)?;
         let firsts: Vec<RunId> = runs.iter().filter_map(|run| run.begun.repeat_of).collect();
         let mut used = 0;
         for run in runs {

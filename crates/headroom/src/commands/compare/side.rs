@@ -1,15 +1,30 @@
 //! One side of a comparison: its runs, as they were named.
 
 use super::Error;
-use crate::ledger_file::Error as LedgerError;
+use crate::ledger_file::{Error as LedgerError, RunName};
 use documents::compare::{self, Choice};
 use ledger::{Ledger, Run, RunId, State};
 use measure::{Blocks, Numbers, Parts, Recorded, Series, Verdict};
 use std::str::FromStr;
 
-/// Runs as they are typed: `r17`, or `r1,r3,r5`.
+/// Runs as they are typed: `r17`, `r1,r3,r5`, or names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RunList(pub(super) Vec<RunId>);
+pub(super) struct RunList(pub(super) Vec<RunName>);
+
+impl RunList {
+    /// The runs that they mean.
+    fn of(&self, ledger: &Ledger) -> Result<Vec<RunId>, Error> {
+        let mut runs = Vec::new();
+        for name in &self.0 {
+            let run = name.of(ledger).map_err(LedgerError::from)?;
+            if runs.contains(&run) {
+                return Err(Error::Twice { run, name: name.to_string() });
+            }
+            runs.push(run);
+        }
+        Ok(runs)
+    }
+}
 
 impl FromStr for RunList {
     type Err = String;
@@ -17,8 +32,10 @@ impl FromStr for RunList {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut runs = Vec::new();
         for name in text.split(',') {
-            let run: RunId = name.parse().map_err(|error: ledger::NoRunId| error.to_string())?;
-            if runs.contains(&run) {
+            let run: RunName = name.trim().parse()?;
+            let is_same =
+                |other: &RunName| *other == run || run.number().is_some() && other.number() == run.number();
+            if runs.iter().any(is_same) {
                 return Err(format!("{run} is named twice; each run counts once"));
             }
             runs.push(run);
@@ -29,10 +46,11 @@ impl FromStr for RunList {
 
 /// The first run of `load --repeat` stands for all of its repetitions, unless others of them are named too.
 pub(super) fn with_repetitions(ledger: &Ledger, named: [&RunList; 2]) -> Result<[Vec<RunId>; 2], Error> {
-    let all: Vec<RunId> = named.iter().flat_map(|list| list.0.iter().copied()).collect();
-    let expand = |list: &RunList| {
+    let named = [named[0].of(ledger)?, named[1].of(ledger)?];
+    let all: Vec<RunId> = named.iter().flatten().copied().collect();
+    let expand = |list: &[RunId]| {
         let mut runs = Vec::new();
-        for &run in &list.0 {
+        for &run in list {
             let repetitions = ledger.repetitions(run).map_err(LedgerError::from)?;
             runs.push(run);
             if !repetitions.iter().any(|each| all.contains(each)) {
@@ -41,7 +59,7 @@ pub(super) fn with_repetitions(ledger: &Ledger, named: [&RunList; 2]) -> Result<
         }
         Ok::<_, Error>(runs)
     };
-    Ok([expand(named[0])?, expand(named[1])?])
+    Ok([expand(&named[0])?, expand(&named[1])?])
 }
 
 /// A run as the ledger has it, with what of it is compared.
@@ -179,7 +197,7 @@ mod tests {
         assert_eq!(list("r17"), Ok(1));
         assert_eq!(list("r1,r3, 5"), Ok(3));
         assert_eq!(list("r1,r2,r1"), Err("r1 is named twice; each run counts once".to_owned()));
-        for text in ["", "r1,", "r1,,r2", "r1-r5", "last"] {
+        for text in ["", "r1,", "r1,,r2", "r1-r5", "two words"] {
             assert!(list(text).unwrap_err().contains("headroom runs"), "{text}");
         }
     }

@@ -65,6 +65,7 @@ fn begin(ledger: &Ledger, target: &str, config: &str, repeat_of: Option<RunId>) 
         config: config.to_owned(),
         target: target.to_owned(),
         host: vec![("cores".to_owned(), "4".to_owned()), ("load average".to_owned(), target.to_owned())],
+        facts: Vec::new(),
         started: WallTime::from_micros(1_772_366_400_000_000),
         process: None,
     };
@@ -268,7 +269,7 @@ fn the_first_run_of_a_series_stands_for_all() {
 fn a_run_whose_process_is_gone_is_not_compared() {
     let (_directory, ledger, ids) = ledger_of(&[("a", "{}", measured(1, 0))]);
     let gone = begin(&ledger, "a", "{}", None);
-    let [a, b] = [&ids[0], &gone].map(|id| RunList(vec![*id]));
+    let [a, b] = [&ids[0], &gone].map(|id| id.to_string().parse().unwrap());
     let error = super::compared(&ledger, [&a, &b], &Choice::default(), false).err().unwrap();
     assert_eq!(
         error.to_string(),

@@ -47,6 +47,7 @@ mod tests {
             config: "{}".to_owned(),
             target: "http://127.0.0.1:9000/search".to_owned(),
             host: Vec::new(),
+            facts: Vec::new(),
             started: WallTime::now(),
             process: None,
         };

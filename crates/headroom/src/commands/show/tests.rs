@@ -1,5 +1,5 @@
 use crate::stored::read;
-use ledger::{Filter, Ledger, NewRun, Outcome, RunId, WallTime};
+use ledger::{Ledger, NewRun, Of, Outcome, RunId, Selection, WallTime};
 use measure::{Check, Fate, Histogram, Measurement, Part, Reason, Second, Stage, Validity};
 use report::Terminal;
 use serde_json::{Value as Json, json};
@@ -16,6 +16,7 @@ fn new_run(command: &str, parent: Option<RunId>) -> NewRun {
         config: r#"{"rate":100.0,"connections":64,"headers":["accept: text/plain"]}"#.to_owned(),
         target: "http://127.0.0.1:8080/".to_owned(),
         host: vec![("kernel".to_owned(), "6.1.0".to_owned()), ("cores".to_owned(), "4".to_owned())],
+        facts: Vec::new(),
         started: WallTime::from_micros(1_772_366_400_000_000),
         process: None,
     }
@@ -65,6 +66,10 @@ fn measurement() -> Measurement {
 }
 
 /// A find with two trials: one ended, one failed.
+fn parts(run: RunId, limit: u32) -> Selection {
+    Selection { of: Of::PartsOf(run), limit, ..Selection::default() }
+}
+
 fn find() -> (tempfile::TempDir, Ledger, RunId) {
     let directory = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&directory.path().join("ledger.sqlite")).unwrap();
@@ -96,7 +101,7 @@ fn a_run_is_shown_whole() {
 #[test]
 fn a_run_that_failed_says_so() {
     let (_directory, ledger, find) = find();
-    let failed = ledger.runs(Filter::PartsOf(find), 1).unwrap()[0].id;
+    let failed = ledger.runs(&parts(find, 1)).unwrap()[0].id;
     let text = read(&ledger, failed).unwrap().text(Terminal::of_width(80));
     assert!(text.contains("connection refused") && text.contains("part of"), "{text}");
 }
@@ -104,7 +109,7 @@ fn a_run_that_failed_says_so() {
 #[test]
 fn a_measured_run_has_the_report_that_it_could_have_written() {
     let (_directory, ledger, find) = find();
-    let trial = ledger.runs(Filter::PartsOf(find), 2).unwrap()[1].id;
+    let trial = ledger.runs(&parts(find, 2)).unwrap()[1].id;
     let whole = read(&ledger, trial).unwrap();
     let page = whole.reported().unwrap().page();
     for part in
@@ -112,7 +117,7 @@ fn a_measured_run_has_the_report_that_it_could_have_written() {
     {
         assert!(page.contains(part), "{part}\n{page}");
     }
-    let failed = ledger.runs(Filter::PartsOf(find), 1).unwrap()[0].id;
+    let failed = ledger.runs(&parts(find, 1)).unwrap()[0].id;
     let refusal = read(&ledger, failed).unwrap().reported().unwrap_err().to_string();
     assert_eq!(refusal, "load run r3 (failed) has no measurement of its own to report");
 }

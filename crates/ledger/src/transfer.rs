@@ -1,0 +1,332 @@
+//! Runs as lines of JSON: to keep them elsewhere, and to bring them into another ledger.
+//!
+//! The first line names the format. Each other line is a run with its rows, its entries and the digests of its data, by
+//! which a reader finds out whether it was changed on the way. Numbers of runs are those of the ledger that it comes from; a
+//! ledger that takes the run in gives it a number of its own, and takes a run that it already has only once.
+
+use crate::database::{Database, Failure, Value, values};
+use crate::entry::{self, BEGUN, ENDED};
+use crate::note::Note;
+use crate::store::Ledger;
+use crate::{Error, RunId, WallTime, list};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value as Json, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, Write};
+
+/// What an import has done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Numbers in the file, and in this ledger.
+    pub runs: Vec<(RunId, RunId)>,
+    /// How many it had already.
+    pub known: u64,
+}
+
+/// Why runs were not imported. Nothing of the file was.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It cannot be read.
+    #[error("line {line} cannot be read")]
+    Read {
+        /// The line, from 1.
+        line: u64,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// It is not what an export writes.
+    #[error("line {line}: {what}; expected what `headroom ledger export` writes")]
+    Format {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// The data of a run is not what its digests say.
+    #[error("line {line}: {run} was changed after it was recorded; take its line out to import the others")]
+    Changed {
+        /// The line, from 1.
+        line: u64,
+        /// The run in the file.
+        run: RunId,
+    },
+    /// The ledger cannot be written.
+    #[error(transparent)]
+    Ledger(#[from] Error),
+}
+
+/// The tables of a run, with the column of its number.
+const TABLES: [(&str, &str); 4] =
+    [("run", "id"), ("measurement", "run"), ("part", "run"), ("answer_check", "run")];
+
+/// The first line.
+const FORMAT: &str = "headroom ledger";
+/// The version of the format, which is that of the schema.
+const VERSION: i64 = crate::schema::KNOWN;
+
+impl Ledger {
+    /// Writes runs as lines, with their parts; returns how many.
+    ///
+    /// # Errors
+    /// The ledger cannot be read, or the lines cannot be written: then the system's error is inside.
+    pub fn export(&self, ids: &[RunId], into: &mut dyn Write) -> Result<u64, Error> {
+        self.has_entries()?;
+        let written = |source| Error::Write { source };
+        writeln!(into, "{}", json!({ "format": FORMAT, "version": VERSION })).map_err(written)?;
+        let all = self.with_parts(ids)?;
+        for &id in &all {
+            let line = exported(&self.database, id).map_err(|source| self.failed(source))?;
+            writeln!(into, "{line}").map_err(written)?;
+        }
+        Ok(all.len() as u64)
+    }
+
+    /// Takes in what [`Ledger::export`] wrote, all of it or nothing.
+    ///
+    /// # Errors
+    /// The lines cannot be read, are not what an export writes, or were changed; or the ledger cannot be written.
+    pub fn import(&self, lines: &mut dyn BufRead) -> Result<Imported, ImportError> {
+        let mut failed = None;
+        let done = self.write(|database| match import(database, lines)? {
+            Ok(imported) => Ok(imported),
+            Err(error) => {
+                failed = Some(error);
+                // Takes back what was written.
+                Err(Failure::GivenUp)
+            }
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(done?),
+        }
+    }
+
+    /// Runs with all their parts, in the order of their numbers.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn with_parts(&self, ids: &[RunId]) -> Result<Vec<RunId>, Error> {
+        let mut all: BTreeSet<RunId> = ids.iter().copied().collect();
+        let mut new: Vec<RunId> = ids.to_vec();
+        while let Some(id) = new.pop() {
+            let parts = self.database.query("SELECT id FROM run WHERE parent = ?1", values![id]);
+            for part in parts.map_err(|source| self.failed(source))? {
+                if let Ok(part) = part.get::<RunId>("id")
+                    && all.insert(part)
+                {
+                    new.push(part);
+                }
+            }
+        }
+        Ok(all.into_iter().collect())
+    }
+}
+
+fn exported(database: &Database, id: RunId) -> Result<Json, Failure> {
+    let mut line = Map::new();
+    line.insert("id".to_owned(), json!(id.number()));
+    for (table, key) in TABLES {
+        let order = if table == "part" { "kind, place" } else { key };
+        let rows = database
+            .query(&format!("SELECT * FROM {table} WHERE {key} = ?1 ORDER BY {order}"), values![id])?;
+        let columns = |row: &crate::database::Row| -> Json {
+            let named = row.columns().filter(|(name, value)| *name != key && **value != Value::Null);
+            named.map(|(name, value)| (name.to_owned(), to_json(value))).collect::<Map<_, _>>().into()
+        };
+        line.insert(table.to_owned(), rows.iter().map(columns).collect());
+    }
+    let query = format!("SELECT {} FROM entry WHERE run = ?1 ORDER BY number", entry::COLUMNS);
+    let entries = database.query(&query, values![id])?;
+    let entry = |row: &crate::database::Row| {
+        let entry = entry::Columns::of(row).ok()?;
+        Some(json!({
+            "kind": entry.kind,
+            "about": entry.about,
+            "content": entry.content,
+            "at_us": entry.at_us,
+            "digest": entry.digest.as_deref().map(entry::hexadecimal),
+            "hash": entry::hexadecimal(&entry.hash),
+        }))
+    };
+    line.insert("entries".to_owned(), entries.iter().filter_map(entry).collect());
+    Ok(line.into())
+}
+
+fn to_json(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Integer(number) => json!(number),
+        Value::Text(text) => json!(text),
+        Value::Blob(bytes) => json!({ "base64": STANDARD.encode(bytes) }),
+    }
+}
+
+fn of_json(value: &Json) -> Option<Value> {
+    match value {
+        Json::Null => Some(Value::Null),
+        Json::Number(number) => number.as_i64().map(Value::Integer),
+        Json::String(text) => Some(Value::Text(text.clone())),
+        Json::Object(entries) => {
+            let text = entries.get("base64")?.as_str()?;
+            STANDARD.decode(text).ok().map(Value::Blob)
+        }
+        Json::Bool(_) | Json::Array(_) => None,
+    }
+}
+
+/// The inner error is the file's.
+fn import(database: &Database, lines: &mut dyn BufRead) -> Result<Result<Imported, ImportError>, Failure> {
+    let mut imported = Imported::default();
+    // By the digest of its beginning, a run is known wherever it is.
+    let rows = database.query("SELECT run, digest FROM entry WHERE kind = ?1", values![BEGUN])?;
+    let mut known: BTreeMap<Vec<u8>, RunId> = rows
+        .iter()
+        .filter_map(|row| Some((row.get::<Vec<u8>>("digest").ok()?, row.get("run").ok()?)))
+        .collect();
+    let mut numbers: BTreeMap<i64, RunId> = BTreeMap::new();
+    for (number, line) in lines.lines().enumerate() {
+        let line_number = number as u64 + 1;
+        let wrong = |what: &str| ImportError::Format { line: line_number, what: what.to_owned() };
+        let line = match line {
+            Ok(line) => line,
+            Err(source) => return Ok(Err(ImportError::Read { line: line_number, source })),
+        };
+        let line: Json = match serde_json::from_str(&line) {
+            Ok(line) => line,
+            Err(error) => return Ok(Err(wrong(&format!("it is no JSON ({error})")))),
+        };
+        if number == 0 {
+            if line["format"] != FORMAT {
+                return Ok(Err(wrong("it does not name the format")));
+            }
+            if line["version"].as_i64().is_none_or(|version| version > VERSION) {
+                return Ok(Err(wrong(&format!(
+                    "it has version {}, this headroom knows up to {VERSION}",
+                    line["version"]
+                ))));
+            }
+            continue;
+        }
+        let Some(old) = line["id"].as_i64().filter(|id| *id > 0) else {
+            return Ok(Err(wrong("it has no number of a run")));
+        };
+        let Some(entries) = line["entries"].as_array() else { return Ok(Err(wrong("it has no entries"))) };
+        let digest = |kind: &str| {
+            let entry = entries.iter().find(|entry| entry["kind"] == kind);
+            entry.and_then(|entry| entry["digest"].as_str()).map(str::to_owned)
+        };
+        let Some(begun) = digest(BEGUN).and_then(|digest| bytes_of(&digest)) else {
+            return Ok(Err(wrong("no entry says that the run began")));
+        };
+        if let Some(&id) = known.get(&begun) {
+            numbers.insert(old, id);
+            imported.known += 1;
+            continue;
+        }
+        let id = match insert(database, &line, &numbers)? {
+            Ok(id) => id,
+            Err(what) => return Ok(Err(wrong(&what))),
+        };
+        let is_deleted = entries.iter().any(|entry| entry["kind"] == entry::DELETED);
+        let now = entry::digests(database, id)?;
+        let is_same = |kind: &str, now: &Option<Vec<u8>>| {
+            digest(kind).is_none_or(|digest| now.as_deref().map(entry::hexadecimal) == Some(digest))
+        };
+        let is_unchanged = is_same(BEGUN, &now[0]) && is_same(ENDED, &now[1]);
+        if !is_deleted && !is_unchanged {
+            return Ok(Err(ImportError::Changed { line: line_number, run: RunId::new(old) }));
+        }
+        list::begun(database, id)?;
+        let keeps = is_deleted.then(|| begun.clone());
+        let mut has_begun = false;
+        for entry in entries {
+            let text = |name: &str| entry[name].as_str().unwrap_or_default();
+            let at = WallTime::from_micros(entry["at_us"].as_i64().unwrap_or_default());
+            match text("kind") {
+                BEGUN if !has_begun => {
+                    has_begun = true;
+                    match &keeps {
+                        Some(digest) => entry::vouched(database, id, BEGUN, at, digest.clone())?,
+                        None => entry::begun(database, id, IMPORTED, at)?,
+                    }
+                }
+                ENDED => {
+                    list::ended(database, id)?;
+                    match keeps.is_some().then(|| bytes_of(text("digest"))).flatten() {
+                        Some(digest) => entry::vouched(database, id, ENDED, at, digest)?,
+                        None => entry::ended(database, id, IMPORTED, at)?,
+                    }
+                }
+                kind => {
+                    if let Some(note) = Note::of_columns(kind, text("about"), text("content")) {
+                        entry::note(database, id, &note, at)?;
+                    }
+                }
+            }
+        }
+        known.insert(begun, id);
+        numbers.insert(old, id);
+        imported.runs.push((RunId::new(old), id));
+    }
+    Ok(Ok(imported))
+}
+
+/// Inserts the rows of a run; the inner error is what is wrong with them.
+fn insert(
+    database: &Database,
+    line: &Json,
+    numbers: &BTreeMap<i64, RunId>,
+) -> Result<Result<RunId, String>, Failure> {
+    let mut id: Option<RunId> = None;
+    for (table, key) in TABLES {
+        let Some(rows) = line[table].as_array() else {
+            return Ok(Err(format!("it has no rows of `{table}`")));
+        };
+        if table == "run" && rows.len() != 1 {
+            return Ok(Err("it has not one row of `run`".to_owned()));
+        }
+        for row in rows {
+            let Some(row) = row.as_object() else {
+                return Ok(Err(format!("a row of `{table}` is no object")));
+            };
+            let (mut names, mut row_values) = (Vec::new(), Vec::new());
+            for (name, value) in row {
+                // The names come from a file: none but a plain word gets into a statement.
+                let is_word = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+                let value = match (of_json(value), name.as_str()) {
+                    (Some(Value::Integer(number)), "parent" | "repeat_of") if table == "run" => {
+                        // A run that it belongs to may be in another file.
+                        numbers.get(&number).map_or(Value::Null, |id| Value::from(*id))
+                    }
+                    (Some(value), _) if is_word => value,
+                    _ => return Ok(Err(format!("`{name}` of `{table}` is no column with a value"))),
+                };
+                names.push(name.as_str());
+                row_values.push(value);
+            }
+            if let Some(id) = id {
+                names.push(key);
+                row_values.push(Value::from(id));
+            }
+            let places: Vec<String> = (1..=names.len()).map(|place| format!("?{place}")).collect();
+            let statement =
+                format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), places.join(", "));
+            if table == "run" {
+                let row = database.row(&format!("{statement} RETURNING id"), &row_values)?;
+                id = row.and_then(|row| row.get("id").ok());
+            } else {
+                database.execute(&statement, &row_values)?;
+            }
+        }
+    }
+    Ok(id.ok_or_else(|| "it has no run".to_owned()))
+}
+
+fn bytes_of(hexadecimal: &str) -> Option<Vec<u8>> {
+    let pairs = hexadecimal.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// Where a run comes from that another ledger had.
+const IMPORTED: &str = "imported";
