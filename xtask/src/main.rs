@@ -11,7 +11,9 @@ use run::run;
 use std::process::ExitCode;
 
 const TASKS: &str = "\
-cargo xtask ci      everything that a change must pass: tidy, fmt, clippy, doc, bare, deny, tests
+cargo xtask ci      everything that a change must pass: `lint`, then `test`
+cargo xtask lint    tidy, fmt, clippy, doc, bare: what needs no other program
+cargo xtask test    deny, tests
 cargo xtask tidy    the house rules that no compiler holds; `tidy write` writes the table of dependencies into
                     ARCHITECTURE.md
 cargo xtask bare    builds the decision code where there is no standard library
@@ -31,7 +33,9 @@ fn main() -> ExitCode {
 
 fn task(name: Option<&str>) -> Result<()> {
     match name {
-        Some("ci") => ci(),
+        Some("ci") => lint().and_then(|()| test()),
+        Some("lint") => lint(),
+        Some("test") => test(),
         Some("tidy") if std::env::args().nth(2).as_deref() == Some("write") => dependencies::write(),
         Some("tidy") => tidy::check(),
         Some("bare") => bare::build(),
@@ -45,7 +49,8 @@ fn task(name: Option<&str>) -> Result<()> {
     }
 }
 
-fn ci() -> Result<()> {
+/// What needs neither peers nor tools that are installed first.
+fn lint() -> Result<()> {
     tidy::check()?;
     // The fuzz targets need a nightly compiler; that their manifest can be read shows without.
     run("cargo", &["verify-project", "--manifest-path", "fuzz/Cargo.toml"], &[])?;
@@ -55,7 +60,10 @@ fn ci() -> Result<()> {
     let all = ["clippy", "--workspace", "--all-targets", "--locked"];
     run("cargo", &[&all[..], &features, &["--", "-D", "warnings"]].concat(), &[])?;
     run("cargo", &["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])?;
-    bare::build()?;
+    bare::build()
+}
+
+fn test() -> Result<()> {
     run("cargo", &["deny", "check", "bans", "licenses", "sources"], &[])?;
     run("cargo", &["test", "--workspace", "--locked"], &[])
 }

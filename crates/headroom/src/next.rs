@@ -178,8 +178,11 @@ impl Line {
     }
 }
 
-/// A header whose value is a secret, without it: the line may be kept in a log.
+/// A header whose value is a secret, and a ledger with a password, without it: the line may be kept in a log.
 fn without_secret<'a>(flag: &str, value: &'a str) -> Cow<'a, str> {
+    if flag == "ledger" {
+        return Cow::Owned(ledger::Location::from(std::ffi::OsString::from(value)).to_string());
+    }
     let name = value.split(':').next().unwrap_or_default().trim();
     let lower = name.to_ascii_lowercase();
     let is_secret = flag == "header" && SECRETS.iter().any(|part| lower.contains(part));

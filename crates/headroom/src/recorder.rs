@@ -7,24 +7,32 @@ use crate::ledger_file::LedgerArgs;
 use crate::live::interrupted_by;
 use crate::output;
 use host::{ProcessIdentity, host_facts, passing_host_facts, surroundings};
-use ledger::{Ledger, NewRun, Outcome, RunId, WallTime};
+use ledger::{Ledger, Location, NewRun, Outcome, RunId, WallTime};
 use measure::Measurement;
-use std::collections::BTreeMap;
 
 /// The ledger of this process, if it can be used.
 #[derive(Debug)]
 pub struct Recorder {
     ledger: Option<Ledger>,
-    /// Runs that have not ended.
-    begun: Vec<(RunId, NewRun)>,
-    /// Runs that began on a server and are recorded in a file, and their numbers there.
-    moved: BTreeMap<RunId, RunId>,
+    /// All runs of this process, in the order in which they began.
+    runs: Vec<Recorded>,
+}
+
+/// A run of this process.
+#[derive(Debug)]
+struct Recorded {
+    /// Its number in the ledger that is in use; none where it stayed in another one.
+    id: Option<RunId>,
+    run: NewRun,
+    parent: Option<usize>,
+    repeat_of: Option<usize>,
+    has_ended: bool,
 }
 
 /// A run that has started; `None` if it is not recorded.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "a run that has begun is ended by `Recorder::finish` or `Recorder::fail`"]
-pub struct Begun(Option<RunId>);
+pub struct Begun(Option<(usize, RunId)>);
 
 /// The facts of a run that are known when it starts.
 #[derive(Debug)]
@@ -42,7 +50,7 @@ pub struct About<'a> {
 impl Begun {
     /// The name of the run, such as `r17`; `None` if it is not recorded.
     pub fn name(self) -> Option<String> {
-        self.0.map(|id| id.to_string())
+        self.0.map(|(_, id)| id.to_string())
     }
 }
 
@@ -61,7 +69,7 @@ impl Recorder {
     }
 
     fn of(ledger: Option<Ledger>) -> Self {
-        Recorder { ledger, begun: Vec::new(), moved: BTreeMap::new() }
+        Recorder { ledger, runs: Vec::new() }
     }
 
     /// Records that a run starts.
@@ -71,34 +79,36 @@ impl Recorder {
 
     /// Records that a run starts; it is a repetition of `first` if that is given.
     pub fn repeat(&mut self, about: About<'_>, first: Option<Begun>) -> Begun {
-        let run = NewRun {
-            parent: about.parent.and_then(|Begun(id)| id),
-            repeat_of: first.and_then(|Begun(id)| id),
-            command: about.command.to_owned(),
-            command_line: std::env::args_os()
-                .map(|text| text.to_string_lossy().into_owned())
-                .collect::<Vec<_>>()
-                .join(" "),
-            version: status::version().to_owned(),
-            config: about.config,
-            target: about.target.to_owned(),
-            host: host_facts(),
-            facts: surroundings(),
-            started: WallTime::now(),
-            process: ProcessIdentity::own(),
+        let place = |begun: Option<Begun>| begun.and_then(|Begun(run)| run).map(|(place, _)| place);
+        let recorded = Recorded {
+            id: None,
+            parent: place(about.parent),
+            repeat_of: place(first),
+            has_ended: false,
+            run: NewRun {
+                parent: None,
+                repeat_of: None,
+                command: about.command.to_owned(),
+                command_line: command_line(),
+                version: status::version().to_owned(),
+                config: about.config,
+                target: about.target.to_owned(),
+                host: host_facts(),
+                facts: surroundings(),
+                started: WallTime::now(),
+                process: ProcessIdentity::own(),
+            },
         };
-        let id = self.attempt(|ledger, numbers| {
-            let of = |id: Option<RunId>| id.map(|id| numbers.get(&id).copied().unwrap_or(id));
-            let run = NewRun { parent: of(run.parent), repeat_of: of(run.repeat_of), ..run.clone() };
-            ledger.begin(&run)
-        });
-        self.begun.extend(id.map(|id| (id, run)));
-        Begun(id)
+        let place = self.runs.len();
+        self.runs.push(recorded);
+        let id = self.attempt(|ledger, runs| ledger.begin(&with_relations(runs, place)));
+        self.runs[place].id = id;
+        Begun(id.map(|id| (place, id)))
     }
 
     /// Records how a run ended: its measurement, the result of the command as JSON, and what interrupted it.
-    pub fn finish(&mut self, Begun(id): Begun, measurement: Option<&Measurement>, result: Option<String>) {
-        let Some(id) = id else { return };
+    pub fn finish(&mut self, Begun(run): Begun, measurement: Option<&Measurement>, result: Option<String>) {
+        let Some((place, _)) = run else { return };
         let outcome = Outcome {
             ended: WallTime::now(),
             measurement,
@@ -106,7 +116,7 @@ impl Recorder {
             interrupted: interrupted_by().map(str::to_owned),
             host_after: passing_host_facts(),
         };
-        self.end(id, |ledger, id| ledger.finish(id, &outcome));
+        self.end(place, |ledger, id| ledger.finish(id, &outcome));
     }
 
     /// Records that a run failed, or that it was interrupted before it had a result.
@@ -114,38 +124,39 @@ impl Recorder {
         if interrupted_by().is_some() {
             return self.finish(begun, None, None);
         }
-        let Begun(Some(id)) = begun else { return };
-        self.end(id, |ledger, id| ledger.fail(id, WallTime::now(), error));
+        let Begun(Some((place, _))) = begun else { return };
+        self.end(place, |ledger, id| ledger.fail(id, WallTime::now(), error));
     }
 
-    fn end(&mut self, id: RunId, write: impl Fn(&Ledger, RunId) -> Result<(), ledger::Error>) {
-        self.attempt(|ledger, numbers| match write(ledger, numbers.get(&id).copied().unwrap_or(id)) {
-            // It was written, and the connection was lost before the answer.
-            Err(ledger::Error::Ended { .. }) => Ok(()),
-            done => done,
+    fn end(&mut self, place: usize, write: impl Fn(&Ledger, RunId) -> Result<(), ledger::Error>) {
+        self.attempt(|ledger, runs| {
+            let Some(id) = runs[place].id else { return Ok(()) };
+            match write(ledger, id) {
+                // It was written, and the connection was lost before the answer.
+                Err(ledger::Error::Ended { .. }) => Ok(()),
+                done => done,
+            }
         });
-        self.begun.retain(|(begun, _)| *begun != id);
+        self.runs[place].has_ended = true;
     }
 
-    fn attempt<T>(
-        &mut self,
-        write: impl Fn(&Ledger, &BTreeMap<RunId, RunId>) -> Result<T, ledger::Error>,
-    ) -> Option<T> {
-        let error = match write(self.ledger.as_ref()?, &self.moved) {
+    fn attempt<T>(&mut self, write: impl Fn(&Ledger, &[Recorded]) -> Result<T, ledger::Error>) -> Option<T> {
+        let ledger = self.ledger.as_ref()?;
+        let error = match write(ledger, &self.runs) {
             Ok(done) => return Some(done),
             Err(error) => error,
         };
         if matches!(error, ledger::Error::Lost { .. }) {
-            let place = self.ledger.as_ref()?.place().clone();
+            let place = ledger.place().clone();
             if let Ok(ledger) = Ledger::open(&place)
-                && let Ok(done) = write(&ledger, &self.moved)
+                && let Ok(done) = write(&ledger, &self.runs)
             {
                 self.ledger = Some(ledger);
                 return Some(done);
             }
             output::fail(&error);
             if let Some(file) = self.move_to_file()
-                && let Ok(done) = write(self.ledger.as_ref()?, &self.moved)
+                && let Ok(done) = write(self.ledger.as_ref()?, &self.runs)
             {
                 output::tell(&format!(
                     "this run is recorded in {file} instead; to take it there later: headroom ledger export --ledger {file} | headroom ledger import - --ledger URL\n"
@@ -164,13 +175,37 @@ impl Recorder {
     fn move_to_file(&mut self) -> Option<String> {
         let path = ledger::default_path()?;
         let ledger = Ledger::open(&path).ok()?;
-        for (id, run) in &self.begun {
-            let of = |id: Option<RunId>| id.and_then(|id| self.moved.get(&id).copied());
-            let run = NewRun { parent: of(run.parent), repeat_of: of(run.repeat_of), ..run.clone() };
-            let there = ledger.begin(&run).ok()?;
-            self.moved.insert(*id, there);
+        for place in 0..self.runs.len() {
+            // Those that have ended stay where they are.
+            let begins_again = self.runs[place].id.is_some() && !self.runs[place].has_ended;
+            self.runs[place].id = None;
+            if begins_again {
+                self.runs[place].id = Some(ledger.begin(&with_relations(&self.runs, place)).ok()?);
+            }
         }
         self.ledger = Some(ledger);
         Some(path.display().to_string())
     }
+}
+
+/// The run at this place, with the numbers of those that it belongs to, as far as this ledger has them.
+fn with_relations(runs: &[Recorded], place: usize) -> NewRun {
+    let number = |of: Option<usize>| of.and_then(|place| runs[place].id);
+    let Recorded { run, parent, repeat_of, .. } = &runs[place];
+    NewRun { parent: number(*parent), repeat_of: number(*repeat_of), ..run.clone() }
+}
+
+/// The command line as it was typed, without the password of a ledger.
+fn command_line() -> String {
+    let mut after_flag = false;
+    let shown = |text: std::ffi::OsString| {
+        let lossy = text.to_string_lossy().into_owned();
+        let is_place = std::mem::replace(&mut after_flag, lossy == "--ledger");
+        match lossy.strip_prefix("--ledger=") {
+            Some(place) => format!("--ledger={}", Location::from(std::ffi::OsString::from(place))),
+            None if is_place => Location::from(text).to_string(),
+            None => lossy,
+        }
+    };
+    std::env::args_os().map(shown).collect::<Vec<_>>().join(" ")
 }

@@ -71,17 +71,22 @@ fn limit(name: &str) -> Option<String> {
 /// A value of the environment without what looks like a secret.
 fn masked(name: &str, value: &str) -> String {
     let upper = name.to_uppercase();
-    let looks_secret = SECRET.iter().any(|word| upper.contains(word))
+    let looks_secret = upper.ends_with("_PWD")
+        || SECRET.iter().any(|word| upper.contains(word))
         || SECRET_VALUES.iter().any(|begin| value.starts_with(begin))
         || value.contains("-----BEGIN");
-    // A URL with a login, or with parameters that may be one.
+    // A URL with a login.
     let is_login = value.split("://").skip(1).any(|rest| {
-        let authority = rest.split(['/', '?', '#', ' ', ',']).next().unwrap_or_default();
-        authority.contains('@')
+        let url = rest.split([' ', ',', ';', '?', '#']).next().unwrap_or_default();
+        let authority = url.split('/').next().unwrap_or_default();
+        authority.contains('@') || authority.contains(':') && url.contains('@')
     });
+    // Parameters of a URL, or of a connection string.
+    let lower = value.to_lowercase();
+    let has_parameter = SECRET_PARAMETERS.iter().any(|name| lower.contains(name));
     match value.chars().count() {
         0 => String::new(),
-        _ if looks_secret || is_login => "***".to_owned(),
+        _ if looks_secret || is_login || has_parameter => "***".to_owned(),
         count if count > LONGEST => {
             format!("{}… ({count} characters)", value.chars().take(LONGEST).collect::<String>())
         }
@@ -106,8 +111,12 @@ const SECRET: [&str; 14] = [
     "WEBHOOK",
     "SALT",
 ];
-/// Beginnings of well-known secrets: JSON web tokens, keys of AWS, tokens of GitHub, GitLab and Slack.
-const SECRET_VALUES: [&str; 8] = ["eyJ", "AKIA", "ASIA", "ghp_", "github_pat_", "glpat-", "xox", "sk-"];
+/// Beginnings of well-known secrets: JSON web tokens, keys of AWS, tokens of GitHub, GitLab, npm, Hugging Face and Slack.
+const SECRET_VALUES: [&str; 12] =
+    ["eyJ", "AKIA", "ASIA", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "npm_", "hf_", "xox", "sk-"];
+/// Names of parameters that hold secrets.
+const SECRET_PARAMETERS: [&str; 8] =
+    ["password=", "passwd=", "pwd=", "secret=", "token=", "key=", "sig=", "credential="];
 /// Longer values are cut.
 const LONGEST: usize = 200;
 
@@ -126,11 +135,15 @@ mod tests {
             ("PROXY", "http://me@proxy:3128"),
             ("TWO", "a=http://x/ b=redis://:pw@cache:6379"),
             ("PEM", "-----BEGIN RSA"),
+            ("HEADROOM_LEDGER", "postgres://db/runs?user=me&password=x"),
+            ("HEADROOM_LEDGER", "postgres://me:pa/ss@db/runs"),
+            ("MYSQL_PWD", "abc"),
+            ("STORE", "Server=db;AccountKey=abc"),
         ] {
             assert_eq!(masked(name, value), "***", "{name}");
         }
         assert_eq!(masked("RUSTFLAGS", "-C target-cpu=native"), "-C target-cpu=native");
-        assert_eq!(masked("URL", "http://127.0.0.1:80/a@b"), "http://127.0.0.1:80/a@b");
+        assert_eq!(masked("URL", "http://example.org/a@b"), "http://example.org/a@b");
         assert_eq!(masked("A_TOKEN", ""), "", "it is not set");
         assert!(masked("LS_COLORS", &"x".repeat(500)).ends_with("… (500 characters)"));
     }

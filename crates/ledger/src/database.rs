@@ -85,18 +85,15 @@ impl Database {
         &self,
         change: impl FnOnce(&Database) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        self.begin_to_write()?;
-        match change(self) {
-            Ok(value) => {
-                self.run("COMMIT")?;
-                Ok(value)
-            }
-            Err(error) => {
-                // Where the connection is gone, the database takes it back by itself.
-                let _ = self.run("ROLLBACK");
-                Err(error)
-            }
+        let done = self.begin_to_write().and_then(|()| change(self)).and_then(|value| {
+            self.run("COMMIT")?;
+            Ok(value)
+        });
+        if done.is_err() {
+            // Where the connection is gone, or nothing was begun, there is nothing to take back.
+            let _ = self.run("ROLLBACK");
         }
+        done
     }
 
     /// Reads that all see the same state.

@@ -87,6 +87,11 @@ pub(crate) fn note(database: &Database, id: RunId, note: &Note, at: WallTime) ->
 
 /// Adds the entry of a run whose data is deleted, and deletes it: all but its command, times and state.
 pub(crate) fn delete(database: &Database, id: RunId, reason: &str, at: WallTime) -> Result<(), Failure> {
+    // A run whose process is gone gets no end any more.
+    let killed = "UPDATE run SET state = 'interrupted' WHERE id = ?1 AND state = 'running'";
+    if database.execute(killed, values![id])? == 1 {
+        ended(database, id, "", at)?;
+    }
     append(database, &New { run: id, kind: DELETED, about: "", content: reason, at, digest: None })?;
     for table in ["part", "answer_check", "measurement"] {
         database.execute(&format!("DELETE FROM {table} WHERE run = ?1"), values![id])?;
@@ -243,13 +248,19 @@ impl Columns {
 pub(crate) fn check(database: &Database, expected: Option<&str>) -> Result<Checked, Failure> {
     let ids =
         |rows: Vec<Row>| -> BTreeSet<RunId> { rows.iter().filter_map(|row| row.get("run").ok()).collect() };
-    let deleted = ids(database.query("SELECT run FROM entry WHERE kind = ?1", values![DELETED])?);
+    let query = format!("SELECT {COLUMNS} FROM entry WHERE kind = ?1");
+    // Where such an entry was changed, the data has to be as it was.
+    let deletions = database.query(&query, values![DELETED])?;
+    let deletions = deletions.iter().filter_map(|row| Columns::of(row).ok());
+    let deleted: BTreeSet<RunId> =
+        deletions.filter(|entry| entry.computed() == entry.hash).filter_map(|entry| entry.run).collect();
     let mut checked =
         Checked { entries: 0, runs: 0, last: None, has_expected: expected.is_none(), problems: Vec::new() };
     let (mut previous, mut number) = (Vec::new(), 0_i64);
+    let mut after = i64::MIN;
     let query = format!("SELECT {COLUMNS} FROM entry WHERE number > ?1 ORDER BY number LIMIT {PAGE}");
     loop {
-        let rows = database.query(&query, values![number])?;
+        let rows = database.query(&query, values![after])?;
         if rows.is_empty() {
             break;
         }
@@ -260,6 +271,13 @@ pub(crate) fn check(database: &Database, expected: Option<&str>) -> Result<Check
                 run,
                 what: what.to_owned(),
             };
+            after = at;
+            if at < 1 {
+                checked
+                    .problems
+                    .push(problem(row.get("run").ok(), "it has no number from 1 on: it was put in between"));
+                continue;
+            }
             if at != number + 1 {
                 let missing = match at - number - 1 {
                     1 => format!("entry {} is missing", number + 1),
@@ -293,16 +311,31 @@ pub(crate) fn check(database: &Database, expected: Option<&str>) -> Result<Check
             previous = columns.hash;
         }
     }
-    for (kind, condition, what) in [
-        (BEGUN, "true", "no entry says that it began"),
-        (ENDED, "state <> 'running'", "no entry says that it ended"),
+    let entries = |kind: &str| format!("(SELECT 1 FROM entry WHERE entry.run = run.id AND kind = '{kind}')");
+    let data = "EXISTS (SELECT 1 FROM measurement WHERE measurement.run = run.id)
+                OR EXISTS (SELECT 1 FROM part WHERE part.run = run.id)
+                OR EXISTS (SELECT 1 FROM answer_check WHERE answer_check.run = run.id)
+                OR result IS NOT NULL OR error IS NOT NULL";
+    let line = "SELECT 1 FROM listed WHERE listed.run = run.id AND listed.command = run.command
+                AND listed.target = run.target AND listed.started_us = run.started_us";
+    let (begun, ended, deleted) = (entries(BEGUN), entries(ENDED), entries(DELETED));
+    for (condition, what) in [
+        (format!("NOT EXISTS {begun}"), "no entry says that it began"),
+        (format!("state <> 'running' AND NOT EXISTS {ended}"), "no entry says that it ended"),
+        (
+            format!("NOT EXISTS {ended} AND ({data} OR ended_us IS NOT NULL)"),
+            "it has results, and no entry says that it ended",
+        ),
+        (
+            format!(
+                "EXISTS {deleted} AND ({data} OR command_line <> '' OR config <> '{{}}' OR target <> '')"
+            ),
+            "it has data, and an entry says that it was deleted",
+        ),
+        (format!("NOT EXISTS ({line})"), "lists leave it out, or show something else of it"),
     ] {
-        let query = format!(
-            "SELECT id AS run FROM run WHERE {condition}
-                AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.run = run.id AND kind = ?1)
-             ORDER BY id"
-        );
-        let missing = ids(database.query(&query, values![kind])?);
+        let missing =
+            ids(database.query(&format!("SELECT id AS run FROM run WHERE {condition} ORDER BY id"), &[])?);
         checked.problems.extend(missing.into_iter().map(|run| Problem {
             entry: None,
             run: Some(run),

@@ -85,7 +85,7 @@ pub enum Error {
     },
     /// The server cannot be reached, or refuses the connection.
     #[error(
-        "the ledger {place} cannot be reached; check with psql and the same URL, or choose another ledger with --ledger PATH"
+        "the ledger {place} cannot be reached; check the URL with psql (the server's certificate must be one that this machine trusts, or sslmode=disable), or choose another ledger with --ledger PATH"
     )]
     Unreachable {
         /// Where it is.
@@ -179,6 +179,8 @@ impl Error {
                 Some(code) if code.starts_with("57P0") || code.starts_with("08") => {
                     return Error::Lost { place, source: source.into() };
                 }
+                // The time-out of a lock.
+                Some("55P03") => Some(ErrorCode::DatabaseLocked),
                 Some("53100") => Some(ErrorCode::DiskFull),
                 Some("25006") => Some(ErrorCode::ReadOnly),
                 Some(_) => None,

@@ -17,7 +17,7 @@ pub struct Selection {
     pub command: Option<String>,
     /// Their target, whole.
     pub target: Option<String>,
-    /// A text that their target contains, in any case.
+    /// A text that their target contains; letters of ASCII in any case.
     pub about: Option<String>,
     /// Their state.
     pub state: Option<State>,
@@ -160,7 +160,7 @@ pub(crate) fn ids(
     }
     if let Some(about) = &selection.about {
         let escaped: String = about
-            .to_lowercase()
+            .to_ascii_lowercase()
             .chars()
             .flat_map(|c| if "%_!".contains(c) { vec!['!', c] } else { vec![c] })
             .collect();

@@ -35,15 +35,18 @@ impl fmt::Debug for Server {
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scheme, rest) = self.0.split_once("://").unwrap_or(("", &self.0));
-        let authority = rest.split(['/', '?']).next().unwrap_or_default();
-        // Parameters may hold a password too.
-        let path = rest[authority.len()..].split('?').next().unwrap_or_default();
-        match authority.rsplit_once('@') {
-            Some((login, host)) => {
+        // Parameters may hold a password, and a password may hold what separates other parts.
+        let (login, place) = match rest.rsplit_once('@') {
+            Some((login, place)) => (Some(login), place),
+            None => (None, rest),
+        };
+        let place = place.split('?').next().unwrap_or_default();
+        match login {
+            Some(login) => {
                 let (user, password) = login.split_once(':').map_or((login, ""), |(user, _)| (user, ":***"));
-                write!(f, "{scheme}://{user}{password}@{host}{path}")
+                write!(f, "{scheme}://{user}{password}@{place}")
             }
-            None => write!(f, "{scheme}://{authority}{path}"),
+            None => write!(f, "{scheme}://{place}"),
         }
     }
 }
@@ -152,6 +155,7 @@ mod tests {
             ("postgres://db/runs", "postgres://db/runs"),
             ("postgres://me@db:5433/runs?sslmode=disable", "postgres://me@db:5433/runs"),
             ("postgresql://me:p@ss:word@db/runs?password=x", "postgresql://me:***@db/runs"),
+            ("postgres://me:pa/ss?word@db/runs", "postgres://me:***@db/runs"),
         ] {
             let place: Location = text.parse().unwrap();
             assert_eq!(place.to_string(), shown);

@@ -167,6 +167,14 @@ pub(crate) fn run(row: &Row) -> Result<Run, Error> {
 /// What ended a run whose process is gone.
 const GONE: &str = "its process ended without recording a result";
 
+/// Whether the process of a run without an end has ended. Of another machine's, this one knows nothing.
+fn is_gone(process: Option<&ProcessIdentity>, host: &[(String, String)]) -> bool {
+    let Some(process) = process else { return true };
+    let name = |host: &[(String, String)]| host.iter().find(|(fact, _)| fact == "host name").cloned();
+    let is_here = name(host).is_none_or(|there| name(&host::host_facts()) == Some(there));
+    is_here && !process.is_alive()
+}
+
 /// The columns of a row that belongs to a run; an error names the run and the column.
 pub(crate) struct Columns<'r> {
     pub(crate) id: RunId,
@@ -181,7 +189,8 @@ impl Columns<'_> {
         let process: Option<ProcessIdentity> = self.read("process", |text: Option<String>| {
             text.map(|text| text.parse().map_err(|error: NoProcess| error.to_string())).transpose()
         })?;
-        let is_gone = state == State::Running && !process.as_ref().is_some_and(ProcessIdentity::is_alive);
+        let host: Vec<(String, String)> = self.json("host")?;
+        let is_gone = state == State::Running && is_gone(process.as_ref(), &host);
         Ok(Run {
             id: self.id,
             state: if is_gone { State::Interrupted } else { state },
@@ -193,7 +202,7 @@ impl Columns<'_> {
                 version: self.column("version")?,
                 config: self.column("config")?,
                 target: self.column("target")?,
-                host: self.json("host")?,
+                host,
                 facts: self.read("facts", |text: Option<String>| {
                     let facts = text.map(|text| serde_json::from_str(&text)).transpose();
                     facts.map(Option::unwrap_or_default).map_err(|error| error.to_string())

@@ -134,19 +134,33 @@ impl Ledger {
         self.write(|database| entry::note(database, id, note, WallTime::now()))
     }
 
-    /// Deletes the data of a run: all but its command, its times and its state. Its entries stay, with the digests of what
-    /// was deleted.
+    /// Deletes the data of runs: all but their commands, times and states. Their entries stay, with the digests of what
+    /// was deleted. All of them are deleted or none.
     ///
     /// # Errors
-    /// The ledger cannot be written, the run does not exist, or it still runs.
-    pub fn delete(&self, id: RunId, reason: &str) -> Result<(), Error> {
-        if self.run(id)?.state == State::Running {
-            return Err(Error::Running { id });
+    /// The ledger cannot be written, a run does not exist, or it still runs.
+    pub fn delete(&self, ids: &[RunId], reason: &str) -> Result<(), Error> {
+        for id in ids {
+            if self.run(*id)?.state == State::Running {
+                return Err(Error::Running { id: *id });
+            }
         }
         self.write(|database| {
-            entry::delete(database, id, reason, WallTime::now())?;
-            list::deleted(database, id)
+            for id in ids {
+                entry::delete(database, *id, reason, WallTime::now())?;
+                list::deleted(database, *id)?;
+            }
+            Ok(())
         })
+    }
+
+    /// The numbers of selected runs, which may be many. Of a state, runs without an end count as running and as interrupted.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn ids(&self, selection: &Selection) -> Result<Vec<RunId>, Error> {
+        list::ids(&self.database, self.version, selection, selection.limit, 0)
+            .map_err(|source| self.failed(source))
     }
 
     /// Reads all entries, and the data that they vouch for; `expected` is a hash that one of them should have.
@@ -236,7 +250,9 @@ impl Ledger {
         let most = selection.limit as usize;
         let (mut found, mut seen) = (Vec::new(), 0_u64);
         loop {
-            let page = (most - found.len()).min(MOST_AT_ONCE) as u32;
+            // A state leaves out some of them.
+            let wanted = if selection.state.is_some() { MOST_AT_ONCE } else { most - found.len() };
+            let page = wanted.min(MOST_AT_ONCE) as u32;
             let ids = list::ids(&self.database, self.version, selection, page, seen)
                 .map_err(|source| self.failed(source))?;
             seen += ids.len() as u64;
@@ -245,6 +261,7 @@ impl Ledger {
             runs.retain(|run| selection.state.is_none_or(|state| run.state == state));
             found.extend(runs);
             if ids.len() < page as usize || found.len() >= most {
+                found.truncate(most);
                 return Ok(found);
             }
         }

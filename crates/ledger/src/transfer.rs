@@ -6,7 +6,7 @@
 
 use crate::database::{Database, Failure, Value, values};
 use crate::entry::{self, BEGUN, ENDED};
-use crate::note::Note;
+use crate::note::{Name, Note};
 use crate::store::Ledger;
 use crate::{Error, RunId, WallTime, list};
 use base64::Engine as _;
@@ -76,8 +76,12 @@ impl Ledger {
         writeln!(into, "{}", json!({ "format": FORMAT, "version": VERSION })).map_err(written)?;
         let all = self.with_parts(ids)?;
         for &id in &all {
-            let line = exported(&self.database, id).map_err(|source| self.failed(source))?;
-            writeln!(into, "{line}").map_err(written)?;
+            // A run may end meanwhile.
+            let line = self.database.at_once(|database| exported(database, id));
+            let mut line = line.map_err(|source| self.failed(source))?;
+            let notes = self.notes(&[id])?.remove(&id).unwrap_or_default();
+            line.insert("name".to_owned(), json!(notes.name.map(|name| name.to_string())));
+            writeln!(into, "{}", Json::from(line)).map_err(written)?;
         }
         Ok(all.len() as u64)
     }
@@ -123,7 +127,7 @@ impl Ledger {
     }
 }
 
-fn exported(database: &Database, id: RunId) -> Result<Json, Failure> {
+fn exported(database: &Database, id: RunId) -> Result<Map<String, Json>, Failure> {
     let mut line = Map::new();
     line.insert("id".to_owned(), json!(id.number()));
     for (table, key) in TABLES {
@@ -150,7 +154,7 @@ fn exported(database: &Database, id: RunId) -> Result<Json, Failure> {
         }))
     };
     line.insert("entries".to_owned(), entries.iter().filter_map(entry).collect());
-    Ok(line.into())
+    Ok(line)
 }
 
 fn to_json(value: &Value) -> Json {
@@ -219,16 +223,38 @@ fn import(database: &Database, lines: &mut dyn BufRead) -> Result<Result<Importe
         let Some(begun) = digest(BEGUN).and_then(|digest| bytes_of(&digest)) else {
             return Ok(Err(wrong("no entry says that the run began")));
         };
+        let has_rows = |table: &str| line[table].as_array().is_some_and(|rows| !rows.is_empty());
+        let is_running = line["run"][0]["state"] == "running";
+        if is_running == digest(ENDED).is_some() {
+            return Ok(Err(wrong("its state and its entries do not agree on whether it ended")));
+        }
         if let Some(&id) = known.get(&begun) {
+            // It may have ended since it was taken in, or be the end of a run that began here.
+            if digest(ENDED).is_some() && has_no_end(database, id)? {
+                if let Err(what) = complete(database, &line, id)? {
+                    return Ok(Err(wrong(&what)));
+                }
+                if entry::digests(database, id)?[1].as_deref().map(entry::hexadecimal) != digest(ENDED) {
+                    return Ok(Err(ImportError::Changed { line: line_number, run: RunId::new(old) }));
+                }
+                list::ended(database, id)?;
+                entry::ended(database, id, IMPORTED, WallTime::now())?;
+                imported.runs.push((RunId::new(old), id));
+            } else {
+                imported.known += 1;
+            }
             numbers.insert(old, id);
-            imported.known += 1;
             continue;
+        }
+        let is_deleted = entries.iter().any(|entry| entry["kind"] == entry::DELETED);
+        let has_data = ["measurement", "part", "answer_check"].into_iter().any(has_rows);
+        if is_deleted && has_data {
+            return Ok(Err(ImportError::Changed { line: line_number, run: RunId::new(old) }));
         }
         let id = match insert(database, &line, &numbers)? {
             Ok(id) => id,
             Err(what) => return Ok(Err(wrong(&what))),
         };
-        let is_deleted = entries.iter().any(|entry| entry["kind"] == entry::DELETED);
         let now = entry::digests(database, id)?;
         let is_same = |kind: &str, now: &Option<Vec<u8>>| {
             digest(kind).is_none_or(|digest| now.as_deref().map(entry::hexadecimal) == Some(digest))
@@ -259,11 +285,19 @@ fn import(database: &Database, lines: &mut dyn BufRead) -> Result<Result<Importe
                     }
                 }
                 kind => {
-                    if let Some(note) = Note::of_columns(kind, text("about"), text("content")) {
-                        entry::note(database, id, &note, at)?;
+                    // Of names, the one that holds follows.
+                    match Note::of_columns(kind, text("about"), text("content")) {
+                        None | Some(Note::Name(_)) => {}
+                        Some(note) => entry::note(database, id, &note, at)?,
                     }
                 }
             }
+        }
+        let name: Option<Name> = line["name"].as_str().and_then(|name| name.parse().ok());
+        if let Some(name) = name
+            && list::named(database, &name)?.is_none()
+        {
+            entry::note(database, id, &Note::Name(name), WallTime::now())?;
         }
         known.insert(begun, id);
         numbers.insert(old, id);
@@ -272,55 +306,94 @@ fn import(database: &Database, lines: &mut dyn BufRead) -> Result<Result<Importe
     Ok(Ok(imported))
 }
 
+/// Whether a run has begun here, and neither its end nor its deletion is known.
+fn has_no_end(database: &Database, id: RunId) -> Result<bool, Failure> {
+    let query = "SELECT id FROM run WHERE id = ?1 AND state = 'running' AND NOT EXISTS
+                    (SELECT 1 FROM entry WHERE entry.run = run.id AND kind IN (?2, ?3))";
+    Ok(database.row(query, values![id, ENDED, entry::DELETED])?.is_some())
+}
+
 /// Inserts the rows of a run; the inner error is what is wrong with them.
 fn insert(
     database: &Database,
     line: &Json,
     numbers: &BTreeMap<i64, RunId>,
 ) -> Result<Result<RunId, String>, Failure> {
-    let mut id: Option<RunId> = None;
-    for (table, key) in TABLES {
-        let Some(rows) = line[table].as_array() else {
-            return Ok(Err(format!("it has no rows of `{table}`")));
-        };
-        if table == "run" && rows.len() != 1 {
-            return Ok(Err("it has not one row of `run`".to_owned()));
+    let rows = match rows(line, "run") {
+        Ok(rows) => rows,
+        Err(what) => return Ok(Err(what)),
+    };
+    let [row] = rows.as_slice() else { return Ok(Err("it has not one row of `run`".to_owned())) };
+    let of_here = |(name, value): &(String, Value)| match value {
+        // A run that it belongs to may be in another file.
+        Value::Integer(number) if name == "parent" || name == "repeat_of" => {
+            (name.clone(), numbers.get(number).map_or(Value::Null, |id| Value::from(*id)))
         }
-        for row in rows {
-            let Some(row) = row.as_object() else {
-                return Ok(Err(format!("a row of `{table}` is no object")));
-            };
-            let (mut names, mut row_values) = (Vec::new(), Vec::new());
-            for (name, value) in row {
-                // The names come from a file: none but a plain word gets into a statement.
-                let is_word = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-                let value = match (of_json(value), name.as_str()) {
-                    (Some(Value::Integer(number)), "parent" | "repeat_of") if table == "run" => {
-                        // A run that it belongs to may be in another file.
-                        numbers.get(&number).map_or(Value::Null, |id| Value::from(*id))
-                    }
-                    (Some(value), _) if is_word => value,
-                    _ => return Ok(Err(format!("`{name}` of `{table}` is no column with a value"))),
-                };
-                names.push(name.as_str());
-                row_values.push(value);
-            }
-            if let Some(id) = id {
-                names.push(key);
-                row_values.push(Value::from(id));
-            }
-            let places: Vec<String> = (1..=names.len()).map(|place| format!("?{place}")).collect();
-            let statement =
-                format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), places.join(", "));
-            if table == "run" {
-                let row = database.row(&format!("{statement} RETURNING id"), &row_values)?;
-                id = row.and_then(|row| row.get("id").ok());
-            } else {
-                database.execute(&statement, &row_values)?;
-            }
+        value => (name.clone(), value.clone()),
+    };
+    let (statement, row_values) = insertion("run", row.iter().map(of_here).collect());
+    let found = database.row(&format!("{statement} RETURNING id"), &row_values)?;
+    let Some(id) = found.and_then(|row| row.get("id").ok()) else {
+        return Ok(Err("it has no run".to_owned()));
+    };
+    Ok(insert_measured(database, line, id)?.map(|()| id))
+}
+
+/// Adds the end of a run that began here.
+fn complete(database: &Database, line: &Json, id: RunId) -> Result<Result<(), String>, Failure> {
+    let rows = match rows(line, "run") {
+        Ok(rows) => rows,
+        Err(what) => return Ok(Err(what)),
+    };
+    let of = |name: &str| {
+        let found = rows.iter().flatten().find(|(known, _)| known == name);
+        found.map_or(Value::Null, |(_, value)| value.clone())
+    };
+    let [state, ended, error, result, host_after] =
+        ["state", "ended_us", "error", "result", "host_after"].map(of);
+    database.execute(
+        "UPDATE run SET state = ?2, ended_us = ?3, error = ?4, result = ?5, host_after = ?6 WHERE id = ?1",
+        &[id.into(), state, ended, error, result, host_after],
+    )?;
+    insert_measured(database, line, id)
+}
+
+fn insert_measured(database: &Database, line: &Json, id: RunId) -> Result<Result<(), String>, Failure> {
+    for (table, key) in &TABLES[1..] {
+        let rows = match rows(line, table) {
+            Ok(rows) => rows,
+            Err(what) => return Ok(Err(what)),
+        };
+        for mut row in rows {
+            row.push(((*key).to_owned(), id.into()));
+            let (statement, row_values) = insertion(table, row);
+            database.execute(&statement, &row_values)?;
         }
     }
-    Ok(id.ok_or_else(|| "it has no run".to_owned()))
+    Ok(Ok(()))
+}
+
+/// The rows of a table in a line: names and values of columns.
+fn rows(line: &Json, table: &str) -> Result<Vec<Vec<(String, Value)>>, String> {
+    let rows = line[table].as_array().ok_or_else(|| format!("it has no rows of `{table}`"))?;
+    let row = |row: &Json| {
+        let row = row.as_object().ok_or_else(|| format!("a row of `{table}` is no object"))?;
+        let column = |(name, value): (&String, &Json)| {
+            // The names come from a file: none but a plain word gets into a statement.
+            let is_word = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+            let value = of_json(value).filter(|_| is_word);
+            let value = value.ok_or_else(|| format!("`{name}` of `{table}` is no column with a value"))?;
+            Ok((name.clone(), value))
+        };
+        row.iter().map(column).collect()
+    };
+    rows.iter().map(row).collect()
+}
+
+fn insertion(table: &str, row: Vec<(String, Value)>) -> (String, Vec<Value>) {
+    let (names, row_values): (Vec<String>, Vec<Value>) = row.into_iter().unzip();
+    let places: Vec<String> = (1..=names.len()).map(|place| format!("?{place}")).collect();
+    (format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), places.join(", ")), row_values)
 }
 
 fn bytes_of(hexadecimal: &str) -> Option<Vec<u8>> {

@@ -192,6 +192,11 @@ impl Worker {
                 drop(state);
                 std::thread::sleep(EACH);
             }
+            // A size of the last step was told as set.
+            let set = lock(&of_thread).set;
+            if set.is_some() {
+                let _ = target.work(set);
+            }
         })?;
         Ok(Worker { shared, thread: Some(thread) })
     }
@@ -244,3 +249,42 @@ const EACH: Duration = Duration::from_millis(100);
 
 /// Events that nobody has taken; the oldest is dropped first.
 const EVENTS_KEPT: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Sender, channel};
+
+    /// Tells the sizes that it is given.
+    struct Told(Sender<u32>);
+
+    impl Target for Told {
+        fn work(&mut self, set: Option<u32>) -> Result<Snapshot, TargetError> {
+            set.map(|size| self.0.send(size));
+            Ok(Snapshot { size: set.unwrap_or(1), ..Snapshot::default() })
+        }
+
+        fn events(&mut self) -> Vec<Event> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn a_size_that_is_set_last_is_carried_out() {
+        for _ in 0..5 {
+            let (told, sizes) = channel();
+            let worker = Worker::start(Box::new(Told(told)), Snapshot::default()).unwrap();
+            worker.set(7);
+            drop(worker);
+            assert_eq!(sizes.iter().collect::<Vec<_>>(), [7]);
+            let (told, sizes) = channel();
+            let worker = Worker::start(Box::new(Told(told)), Snapshot::default()).unwrap();
+            // It waits for its next turn now.
+            std::thread::sleep(Duration::from_millis(20));
+            worker.set(7);
+            worker.set(8);
+            drop(worker);
+            assert_eq!(sizes.iter().collect::<Vec<_>>(), [8]);
+        }
+    }
+}

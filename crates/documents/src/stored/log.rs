@@ -92,8 +92,10 @@ impl Log {
     /// As a table of Markdown.
     pub fn markdown(&self) -> String {
         let row = |cells: &[String]| {
-            let cells: Vec<String> =
-                cells.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect();
+            let cells: Vec<String> = cells
+                .iter()
+                .map(|cell| cell.replace('\\', "\\\\").replace('|', "\\|").replace(['\n', '\r'], " "))
+                .collect();
             format!("| {} |\n", cells.join(" | "))
         };
         let rules: Vec<String> = HEADINGS.iter().map(|_| "---".to_owned()).collect();
@@ -302,8 +304,8 @@ fn shown(value: &str) -> String {
 /// A cell of comma-separated values. A text that a spreadsheet would take for a formula is marked as text
 /// (<https://owasp.org/www-community/attacks/CSV_Injection>).
 fn quoted(cell: &str) -> String {
-    let is_formula =
-        cell.starts_with(['=', '+', '@', '\t']) || cell.starts_with('-') && cell.parse::<f64>().is_err();
+    let is_formula = cell.starts_with(['=', '+', '@', '\t', '\r'])
+        || cell.starts_with('-') && cell.parse::<f64>().is_err();
     let cell = if is_formula { format!("'{cell}") } else { cell.to_owned() };
     match cell.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),

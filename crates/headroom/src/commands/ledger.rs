@@ -6,10 +6,10 @@ use crate::ledger_file::{Error, LedgerArgs, RunName};
 use crate::output;
 use crate::output_file::is_stdout;
 use documents::words::counted;
-use ledger::{Checked, ImportError, Ledger, Order, RunId, Selection, State};
+use ledger::{Checked, ImportError, Ledger, Order, RunId, Selection};
 use serde_json::json;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Check the ledger, delete data from it, take it elsewhere
@@ -139,7 +139,10 @@ fn empty() -> Exit {
 }
 
 fn check(args: &Check) -> Result<Exit, FileError> {
-    let Some(ledger) = args.ledger.open_existing()? else { return Ok(empty()) };
+    let Some(ledger) = args.ledger.open_existing()? else {
+        empty();
+        return Ok(if args.expect.is_some() { Exit::Missed } else { Exit::Failed });
+    };
     let checked = ledger.check(args.expect.as_deref())?;
     let is_good = checked.problems.is_empty() && checked.has_expected;
     let text = if args.json { as_json(&checked) } else { as_words(&checked, args.expect.as_deref()) };
@@ -187,54 +190,59 @@ fn as_words(checked: &Checked, expected: Option<&str>) -> String {
 }
 
 fn delete(args: &Delete) -> Result<Exit, FileError> {
-    let Some(ledger) = args.ledger.change_existing()? else { return Ok(empty()) };
+    let Some(ledger) = args.ledger.change_existing()? else {
+        empty();
+        return Ok(Exit::Failed);
+    };
     let ids = args.runs.iter().map(|run| run.of(&ledger)).collect::<Result<Vec<_>, _>>()?;
     let all = ledger.with_parts(&ids)?;
-    // All exist and have ended before the first is deleted.
-    for id in &all {
-        if ledger.run(*id)?.state == State::Running {
-            return Err(ledger::Error::Running { id: *id }.into());
-        }
-    }
-    remove(&ledger, &all, &args.reason)?;
+    ledger.delete(&all, &args.reason)?;
     output::print(&format!("deleted the data of {}\n", counted(all.len() as u64, "run")));
     Ok(Exit::Done)
-}
-
-fn remove(ledger: &Ledger, ids: &[RunId], reason: &str) -> Result<(), ledger::Error> {
-    ids.iter().try_for_each(|id| ledger.delete(*id, reason))
 }
 
 fn prune(args: &Prune) -> Result<Exit, FileError> {
     let Some(ledger) = args.ledger.change_existing()? else { return Ok(empty()) };
     let until = args.before.0;
     let old = Selection { until: Some(until), order: Order::Earliest, ..Selection::default() };
-    let mut gone: Vec<RunId> = Vec::new();
-    let mut kept = 0_u64;
-    for run in ledger.runs(&old)? {
-        let notes = ledger.notes(&[run.id])?.remove(&run.id).unwrap_or_default();
-        match () {
-            () if notes.deleted.is_some() || run.state == State::Running => {}
-            () if notes.name.is_some() || notes.tags.contains_key("keep") => kept += 1,
-            () => gone.push(run.id),
+    let (mut gone, mut kept): (Vec<Vec<RunId>>, u64) = (Vec::new(), 0);
+    for id in ledger.ids(&old)? {
+        let mut all = ledger.with_parts(&[id])?;
+        let notes = ledger.notes(&all)?;
+        let is_kept = notes.values().any(|notes| notes.name.is_some() || notes.tags.contains_key("keep"));
+        all.retain(|id| notes.get(id).is_none_or(|notes| notes.deleted.is_none()));
+        match all.is_empty() {
+            true => {}
+            false if is_kept => kept += 1,
+            false => gone.push(all),
         }
     }
-    let count = counted(gone.len() as u64, "run");
-    let but = format!("{} with a name or the tag keep stay", kept);
+    let but = format!("{kept} stay: they, or parts of them, have a name or the tag keep");
     if args.dry_run {
-        let ids: Vec<String> = gone.iter().map(RunId::to_string).collect();
+        let count = counted(gone.len() as u64, "run");
+        let ids: Vec<String> = gone.iter().filter_map(|all| all.first()).map(RunId::to_string).collect();
         output::print(&format!("would delete the data of {count}: {}\n{but}\n", ids.join(" ")));
         return Ok(Exit::Done);
     }
-    remove(&ledger, &ledger.with_parts(&gone)?, &format!("older than {until}"))?;
-    output::print(&format!("deleted the data of {count}\n{but}\n"));
+    let (mut deleted, mut running) = (0, 0);
+    for all in &gone {
+        match ledger.delete(all, &format!("older than {until}")) {
+            Ok(()) => deleted += 1,
+            Err(ledger::Error::Running { .. }) => running += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    output::print(&format!("deleted the data of {}\n{but}\n", counted(deleted, "run")));
+    if running > 0 {
+        output::print(&format!("{running} have not ended\n"));
+    }
     Ok(Exit::Done)
 }
 
 fn export(args: &Export) -> Result<Exit, FileError> {
     let Some(ledger) = args.ledger.open_existing()? else { return Ok(empty()) };
     let selection = Selection { order: Order::Earliest, ..args.select.selection() };
-    let ids: Vec<RunId> = ledger.runs(&selection)?.iter().map(|run| run.id).collect();
+    let ids = ledger.ids(&selection)?;
     if ids.is_empty() {
         output::say(&format!("{NONE}\n"));
         return Ok(Exit::Done);
@@ -257,13 +265,17 @@ fn export(args: &Export) -> Result<Exit, FileError> {
 }
 
 fn import(args: &Import) -> Result<Exit, FileError> {
-    let ledger = Ledger::open(args.ledger.place()?)?;
     let mut lines: Box<dyn BufRead> = if args.file == Path::new("-") {
-        Box::new(std::io::stdin().lock())
+        // All of it comes before the ledger is locked.
+        let mut all = Vec::new();
+        let read = |source| FileError::Open { path: args.file.clone(), source };
+        std::io::stdin().lock().read_to_end(&mut all).map_err(read)?;
+        Box::new(Cursor::new(all))
     } else {
         let open = |source| FileError::Open { path: args.file.clone(), source };
         Box::new(BufReader::new(File::open(&args.file).map_err(open)?))
     };
+    let ledger = Ledger::open(args.ledger.place()?)?;
     let imported = ledger.import(&mut lines).map_err(|source| match source {
         ImportError::Ledger(error) => FileError::from(error),
         source => FileError::Import { path: args.file.clone(), source },

@@ -152,7 +152,9 @@ fn what_was_changed_deleted_and_moved_is_said() {
     ledger.say(&["note", "r2", "--name", "kept"]);
     assert!(ledger.say(&["ledger", "prune", "--before", "0s", "--dry-run"]).contains("2 runs: r1 r3"));
     ledger.say(&["ledger", "delete", "r1", "--reason", "asked for"]);
-    assert!(ledger.say(&["ledger", "prune", "--before", "0s"]).starts_with("deleted the data of 1 run\n1 "));
+    assert!(
+        ledger.say(&["ledger", "prune", "--before", "0s"]).starts_with("deleted the data of 1 run\n1 stay")
+    );
     let shown = json(&ledger.run(&["show", "r1", "--json"]));
     assert_eq!(
         (&shown["deleted"], &shown["measured"], &shown["target"]),

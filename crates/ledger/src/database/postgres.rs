@@ -7,9 +7,10 @@ use super::{Failure, Row, Value};
 use crate::location::Server;
 use crate::{Error, Location};
 use ::postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
-use ::postgres::{Client, Config, NoTls, config::SslMode};
+use ::postgres::{Client, Config, NoTls, Statement, config::SslMode};
 use rustls::{ClientConfig, RootCertStore};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// An open connection.
 pub(crate) struct Postgres {
     client: RefCell<Client>,
+    /// Prepared once each.
+    statements: RefCell<HashMap<String, Statement>>,
 }
 
 impl std::fmt::Debug for Postgres {
@@ -29,12 +32,17 @@ impl std::fmt::Debug for Postgres {
 
 impl Postgres {
     pub(super) fn open(server: &Server, place: &Location) -> Result<Self, Error> {
-        let mut config: Config = server.url().parse().map_err(|source: ::postgres::Error| {
-            Error::Address { place: place.clone(), what: chain(&source) }
+        // A certificate is verified with its name whenever TLS is used.
+        let url = server.url().replace("sslmode=verify-full", "sslmode=require");
+        let mut config: Config = url.parse().map_err(|source: ::postgres::Error| Error::Address {
+            place: place.clone(),
+            what: chain(&source),
         })?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECTS);
         }
+        // A server that is gone is soon found out, and a network between does not forget the connection.
+        config.tcp_user_timeout(super::PATIENCE).keepalives_idle(KEEPALIVE);
         if config.get_application_name().is_none() {
             config.application_name("headroom");
         }
@@ -46,20 +54,25 @@ impl Postgres {
                 config.connect(MakeRustlsConnect::new(tls)).map_err(|source| failed(source.into()))?
             }
         };
-        let postgres = Postgres { client: RefCell::new(client) };
-        let prepare = "SET search_path TO headroom; SET client_min_messages TO warning";
-        postgres.run(prepare).map_err(|source| Error::of(place, source))?;
+        let postgres = Postgres { client: RefCell::new(client), statements: RefCell::default() };
+        let prepare = format!(
+            "SET search_path TO headroom; SET client_min_messages TO warning; SET lock_timeout = {}",
+            super::PATIENCE.as_millis()
+        );
+        postgres.run(&prepare).map_err(|source| Error::of(place, source))?;
         Ok(postgres)
     }
 
     pub(super) fn execute(&self, statement: &str, values: &[Value]) -> Result<u64, Failure> {
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-        Ok(self.client.borrow_mut().execute(&numbered(statement), &values)?)
+        let statement = self.prepared(statement)?;
+        Ok(self.client.borrow_mut().execute(&statement, &values)?)
     }
 
     pub(super) fn query(&self, query: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-        let rows = self.client.borrow_mut().query(&numbered(query), &values)?;
+        let query = self.prepared(query)?;
+        let rows = self.client.borrow_mut().query(&query, &values)?;
         let Some(first) = rows.first() else { return Ok(Vec::new()) };
         let names: Rc<[String]> = first.columns().iter().map(|column| column.name().to_owned()).collect();
         let types: Vec<Type> = first.columns().iter().map(|column| column.type_().clone()).collect();
@@ -74,18 +87,34 @@ impl Postgres {
         rows.iter().map(row).collect()
     }
 
+    fn prepared(&self, text: &str) -> Result<Statement, Failure> {
+        if let Some(known) = self.statements.borrow().get(text) {
+            return Ok(known.clone());
+        }
+        let new = self.client.borrow_mut().prepare(&numbered(text))?;
+        let mut statements = self.statements.borrow_mut();
+        if statements.len() >= PREPARED {
+            statements.clear();
+        }
+        statements.insert(text.to_owned(), new.clone());
+        Ok(new)
+    }
+
     pub(super) fn run(&self, statements: &str) -> Result<(), Failure> {
         Ok(self.client.borrow_mut().batch_execute(statements)?)
     }
 
     pub(super) fn begin_to_write(&self) -> Result<(), Failure> {
-        self.run(&format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})"))
+        self.run(&format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock({LOCK})"
+        ))
     }
 
     /// 0 where the schema is missing or empty.
     pub(super) fn version(&self) -> Result<i64, Failure> {
-        let exists = "SELECT 1 AS there FROM information_schema.tables
-                      WHERE table_schema = 'headroom' AND table_name = 'ledger_version'";
+        // Also where the user may not read it: then the next query says so.
+        let exists = "SELECT 1 AS there FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace
+                      WHERE n.nspname = 'headroom' AND relname = 'ledger_version'";
         if self.query(exists, &[])?.is_empty() {
             return Ok(0);
         }
@@ -112,7 +141,7 @@ pub(super) fn schema(statements: &str) -> String {
         (") STRICT", ")"),
     ];
     let words = words.into_iter().fold(statements.to_owned(), |text, (from, to)| text.replace(from, to));
-    format!("CREATE SCHEMA IF NOT EXISTS headroom;\n{words}")
+    format!("{SCHEMA}{words}")
 }
 
 /// A statement with values as PostgreSQL numbers them.
@@ -179,8 +208,16 @@ fn chain(error: &dyn StdError) -> String {
     text
 }
 
+/// Statements that are kept.
+const PREPARED: usize = 100;
 /// The number of the lock of writers: "hdrm" in ASCII.
 const LOCK: i64 = 0x6864_726d;
+/// Creating a schema needs a right of the database, even where it exists.
+const SCHEMA: &str = "DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'headroom') THEN CREATE SCHEMA headroom; END IF;
+END $$;\n";
+/// How long nothing may be sent before the connection is tried.
+const KEEPALIVE: Duration = Duration::from_secs(30);
 /// How long a connection may take to be made, where the URL does not say.
 const CONNECTS: Duration = Duration::from_secs(10);
 
@@ -195,7 +232,9 @@ mod tests {
         );
         assert_eq!(
             said,
-            "CREATE SCHEMA IF NOT EXISTS headroom;\nCREATE TABLE a (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, b BYTEA, c BIGINT);"
+            format!(
+                "{SCHEMA}CREATE TABLE a (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, b BYTEA, c BIGINT);"
+            )
         );
         assert_eq!(numbered("UPDATE a SET b = ?2 WHERE id = ?1"), "UPDATE a SET b = $2 WHERE id = $1");
     }

@@ -8,10 +8,10 @@ use std::process::Stdio;
 
 pub(super) fn a_run_is_there_while_it_runs(place: &Location) {
     let ledger = Ledger::open(place).unwrap();
-    let id = ledger.begin(&new_run("http://127.0.0.1:1/")).unwrap();
-    let run = ledger.run(id).unwrap();
+    let begun = new_run("http://127.0.0.1:1/");
+    let run = ledger.run(ledger.begin(&begun).unwrap()).unwrap();
     assert_eq!((run.state, run.ended, run.recorded), (State::Running, None, None));
-    assert_eq!(run.begun, new_run("http://127.0.0.1:1/"));
+    assert_eq!(run.begun, begun);
 }
 
 pub(super) fn a_run_whose_process_is_gone_is_interrupted(place: &Location) {
@@ -36,6 +36,12 @@ pub(super) fn a_run_whose_process_is_gone_is_interrupted(place: &Location) {
     // Of which nothing is known.
     let older = ledger.begin(&NewRun { process: None, ..new_run("a") }).unwrap();
     assert_eq!(ledger.run(older).unwrap().state, State::Interrupted);
+    // Of another machine's process, this one knows nothing.
+    let elsewhere = vec![("host name".to_owned(), "elsewhere".to_owned())];
+    let process = "another-boot 17 1".parse().ok();
+    let remote = ledger.begin(&NewRun { process, host: elsewhere, ..new_run("a") }).unwrap();
+    assert_eq!(ledger.run(remote).unwrap().state, State::Running);
+    assert!(matches!(ledger.delete(&[older, remote], "x"), Err(Error::Running { .. })));
     // Its end can still be recorded: the process that asks was perhaps wrong.
     ledger.finish(older, &outcome(None)).unwrap();
     assert_eq!(ledger.run(older).unwrap().state, State::Done);
@@ -283,7 +289,52 @@ pub(super) fn what_was_changed_is_found(place: &Location) {
         ledger.database.run(back).unwrap();
         assert_eq!(ledger.check(None).unwrap(), clean, "{back}");
     }
+    let killed = ledger.begin(&NewRun { process: None, ..new_run("killed") }).unwrap();
+    let gone = ledger.begin(&NewRun { process: None, ..new_run("gone") }).unwrap();
+    ledger.delete(&[gone], "asked for").unwrap();
+    assert!(matches!(ledger.finish(gone, &outcome(Some(&measured(&[5])))), Err(Error::Ended { .. })));
+    let clean = ledger.check(None).unwrap();
+    assert_eq!(clean.problems, []);
+    let set = |what: &str, id: RunId| format!("UPDATE run SET {what} WHERE id = {}", id.number());
+    let blank = |value: &str| format!("UPDATE run SET target = '{value}' WHERE id = {}", gone.number());
+    let forged = "INSERT INTO entry (number, run, kind, about, content, at_us, previous, hash)
+                  SELECT -1, 2, 'deleted', '', '', 0, previous, hash FROM entry WHERE number = 1";
+    for (change, back, found) in [
+        (
+            set("error = 'x'", killed),
+            set("error = NULL", killed),
+            "it has results, and no entry says that it ended",
+        ),
+        (
+            set("result = '{}'", gone),
+            set("result = NULL", gone),
+            "it has data, and an entry says that it was deleted",
+        ),
+        (blank("x"), blank(""), "it has data, and an entry says that it was deleted"),
+        (forged.to_owned(), "DELETE FROM entry WHERE number = -1".to_owned(), "put in between"),
+        (
+            "UPDATE listed SET target = 'x' WHERE run = 1".to_owned(),
+            "UPDATE listed SET target = 'http://a/0' WHERE run = 1".to_owned(),
+            "lists leave it out",
+        ),
+    ] {
+        ledger.database.run(&change).unwrap();
+        let problems = ledger.check(None).unwrap().problems;
+        assert!(problems.iter().any(|problem| problem.what.contains(found)), "{change}: {problems:?}");
+        ledger.database.run(&back).unwrap();
+        assert_eq!(ledger.check(None).unwrap(), clean, "{back}");
+    }
+    // Neither a forged deletion nor one that was changed lets changed data pass.
+    ledger.database.run(forged).unwrap();
+    ledger.database.run("UPDATE measurement SET answered = 9 WHERE run = 2").unwrap();
+    let problems = ledger.check(None).unwrap().problems;
+    assert!(problems.iter().any(|problem| problem.what.contains("end of the run")), "{problems:?}");
+    ledger.database.run("DELETE FROM entry WHERE number = -1").unwrap();
+    ledger.database.run("UPDATE measurement SET answered = 2 WHERE run = 2").unwrap();
     // A run that no entry knows, and one whose entry was taken out of the middle, with the numbers closed up.
+    ledger.database.run("DELETE FROM entry WHERE number > 9").unwrap();
+    ledger.database.run("DELETE FROM listed WHERE run > 3").unwrap();
+    ledger.database.run("DELETE FROM run WHERE id > 3").unwrap();
     ledger.database.run("UPDATE entry SET run = 2 WHERE number = 9").unwrap();
     ledger.database.run("DELETE FROM entry WHERE number = 8").unwrap();
     ledger.database.run("UPDATE entry SET number = 8 WHERE number = 9").unwrap();
@@ -299,12 +350,12 @@ pub(super) fn what_was_changed_is_found(place: &Location) {
 pub(super) fn deleted_data_leaves_its_digest(place: &Location) {
     let ledger = Ledger::open(place).unwrap();
     let id = ledger.begin(&new_run("http://secret/")).unwrap();
-    assert!(matches!(ledger.delete(id, "x"), Err(Error::Running { .. })));
+    assert!(matches!(ledger.delete(&[id], "x"), Err(Error::Running { .. })));
     ledger.finish(id, &outcome(Some(&measured(&[5])))).unwrap();
     let kept = ledger.begin(&new_run("http://a/")).unwrap();
     ledger.finish(kept, &outcome(Some(&measured(&[5])))).unwrap();
     let before = ledger.check(None).unwrap();
-    ledger.delete(id, "it named a customer").unwrap();
+    ledger.delete(&[id], "it named a customer").unwrap();
     let run = ledger.run(id).unwrap();
     assert_eq!((run.state, run.begun.command.as_str(), run.begun.target.as_str()), (State::Done, "load", ""));
     assert!(run.recorded.is_none() && run.begun.command_line.is_empty() && run.begun.host.is_empty());
@@ -333,7 +384,7 @@ pub(super) fn what_is_exported_comes_back_equal(place: &Location) {
     let again = ledger.begin(&NewRun { repeat_of: Some(trial), process: None, ..new_run("c") }).unwrap();
     let gone = ledger.begin(&NewRun { config: "{\"x\":1}".to_owned(), ..new_run("d") }).unwrap();
     ledger.finish(gone, &outcome(Some(&measured(&[5])))).unwrap();
-    ledger.delete(gone, "asked for").unwrap();
+    ledger.delete(&[gone], "asked for").unwrap();
     let lines = exported(&ledger, &[find, again, gone]);
     assert_eq!(lines.lines().count(), 5, "the first line, and four runs");
 
@@ -364,12 +415,34 @@ pub(super) fn what_is_exported_comes_back_equal(place: &Location) {
     let back = ledger.import(&mut exported(&other, &[gone_there, find_there]).as_bytes()).unwrap();
     assert_eq!((back.runs.len(), back.known), (0, 3));
 
+    // What is taken in while it runs gets its end later, also where it began here.
+    let early = exported(&ledger, &[again]);
+    let third = Ledger::open(&folder.path().join("third.sqlite")).unwrap();
+    assert_eq!(third.import(&mut early.as_bytes()).unwrap().runs.len(), 1);
+    ledger.finish(again, &outcome(Some(&measured(&[5, 6])))).unwrap();
+    let late = exported(&ledger, &[again]);
+    let twice = [(1, 0), (0, 1)].map(|_| third.import(&mut late.as_bytes()).unwrap());
+    assert_eq!(twice.map(|imported| (imported.runs.len(), imported.known)), [(1, 0), (0, 1)]);
+    let (was, is) = (ledger.run(again).unwrap(), third.run(RunId::new(1)).unwrap());
+    assert_eq!((was.state, was.recorded), (is.state, is.recorded));
+    assert_eq!(third.check(None).unwrap().problems, []);
+    // A name that is taken stays where it is. New runs come into this database too.
+    let base = third.begin(&new_run("base here")).unwrap();
+    third.note(base, &Note::Name("base".parse().unwrap())).unwrap();
+    third.import(&mut exported(&ledger, &[find]).as_bytes()).unwrap();
+    assert_eq!(third.meant("base").unwrap(), base);
+    let new = ledger.import(&mut exported(&third, &[base]).as_bytes()).unwrap();
+    assert_eq!(ledger.run(new.runs[0].1).unwrap().begun.target, "base here");
+    assert_eq!(ledger.meant("base").unwrap(), find);
+    assert_eq!(ledger.check(None).unwrap().problems, []);
+
     // What was changed on the way is not taken in, and nothing of the file is.
     let before = other.check(None).unwrap();
     for (from, to, found) in [
         ("\"target\":\"c\"", "\"target\":\"x\"", "line 4: r3 was changed"),
         ("\"answered\":2", "\"answered\":3", "line 3: r2 was changed"),
         ("headroom ledger", "something", "line 1: it does not name the format"),
+        ("\"kind\":\"ended\"", "\"kind\":\"comment\"", "do not agree on whether it ended"),
         ("\"run\":[{", "\"run\":[{\"a;b\":1,", "`a;b` of `run` is no column"),
         ("\"kind\":\"begun\"", "\"kind\":\"other\"", "no entry says that the run began"),
     ] {
@@ -379,6 +452,11 @@ pub(super) fn what_is_exported_comes_back_equal(place: &Location) {
         assert!(error.contains(found), "{from}: {error}");
         assert!(empty.runs(&Selection::default()).unwrap().is_empty(), "{from}");
     }
+    let (first, last) = lines.rsplit_once("\"answer_check\":[]").unwrap();
+    let data = "\"answer_check\":[{\"place\":1,\"name\":\"x\",\"passed\":1,\"failed\":0}]";
+    let empty = Ledger::open(&folder.path().join("empty.sqlite")).unwrap();
+    let error = empty.import(&mut format!("{first}{data}{last}").as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("line 5: r4 was changed"), "{error}");
     assert_eq!(other.check(None).unwrap(), before);
 }
 
