@@ -198,7 +198,7 @@ fn import(database: &Database, lines: &mut dyn BufRead) -> Result<Result<Importe
         };
         let line: Json = match serde_json::from_str(&line) {
             Ok(line) => line,
-            Err(error) => return Ok(Err(wrong(&format!("it is no JSON ({error})")))),
+            Err(error) => return Ok(Err(wrong(&format!("it is not JSON ({error})")))),
         };
         if number == 0 {
             if line["format"] != FORMAT {

@@ -16,7 +16,7 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// With two short runs of one service and one of a port on which nobody listens.
+    /// With two short runs of one service and one of a port that has no listener.
     fn with_runs() -> Self {
         let ledger = Ledger { folder: tempfile::tempdir().unwrap() };
         let url = format!("http://{}/search", service::start(Answer::After(Duration::from_millis(5))));

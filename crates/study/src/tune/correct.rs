@@ -262,7 +262,7 @@ pub(super) fn beyond(found: Metrics, bound: Metrics) -> f64 {
 /// Shares of the minutes of a run that may be outside the goal, for a point of the frontier each.
 const OUTSIDE: [f64; 8] = [0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.15, 0.4];
 /// Response times of points of the frontier, as shares of today's.
-const FASTER: [f64; 3] = [1.0, 0.75, 0.5];
+const FASTER: [f64; 3] = [0.85, 0.7, 0.55];
 /// Shares of bad responses that differ by less are equal.
 const BAD_SLACK: f64 = 1e-5;
 /// How much greater than today's the share of bad responses may be under a disturbance.
