@@ -3,12 +3,14 @@
 //! Plain data: whoever reads the ledger fills it in.
 
 mod as_json;
+mod bisect;
 mod load;
 mod log;
 mod page;
 mod table;
 mod words;
 
+pub use bisect::{Bisected, Change, History, Measure};
 pub use load::Load;
 pub use log::Log;
 pub use page::NothingMeasured;

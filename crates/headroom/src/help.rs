@@ -72,7 +72,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Scale",
         &["calibrate", "simulate", "plan", "tune", "forecast", "lint", "scale", "import", "conformance"],
     ),
-    ("Results", &["runs", "show", "log", "note", "ledger"]),
+    ("Results", &["runs", "show", "log", "bisect", "note", "ledger"]),
     ("Other", &["demo", "sample-service", "config", "completions", "man", "help"]),
 ];
 /// Groups of options that `-h` leaves out.

@@ -9,6 +9,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod change_points;
 mod dispersion;
 mod draw;
 mod drift;
@@ -21,6 +22,7 @@ mod student;
 mod threshold;
 mod ziggurat;
 
+pub use change_points::{ChangePoint, change_points};
 pub use dispersion::Dispersion;
 pub use draw::{Draw, NumberedRequests, Requests};
 pub use drift::Drift;

@@ -246,7 +246,7 @@ impl Line {
 }
 
 /// What differs in what was recorded of two runs.
-fn differences(before: &Run, now: &Run) -> Vec<String> {
+pub(super) fn differences(before: &Run, now: &Run) -> Vec<String> {
     let facts = |run: &Run| {
         let mut all = BTreeMap::new();
         let config: Json = serde_json::from_str(&run.config).unwrap_or_default();

@@ -3,7 +3,7 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 39] = [
+const COMMANDS: [&[&str]; 40] = [
     &[],
     &["load"],
     &["find"],
@@ -28,6 +28,7 @@ const COMMANDS: [&[&str]; 39] = [
     &["runs"],
     &["show"],
     &["log"],
+    &["bisect"],
     &["note"],
     &["ledger"],
     &["ledger", "check"],

@@ -48,6 +48,8 @@ fn run(id: &str, users: u64, responses: u64) -> Run {
         error: None,
         config: format!("{{\"model\": \"closed\", \"connections\": {users}}}"),
         host: Vec::new(),
+        facts: Vec::new(),
+        said: documents::stored::Said::default(),
         host_after: Vec::new(),
         result: None,
         recorded: Some(recorded),
