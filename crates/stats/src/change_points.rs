@@ -84,7 +84,7 @@ fn best(values: &[f64], least: usize) -> Option<(f64, usize)> {
         for end in place + least..=count {
             let (before, after) = (place as f64, (end - place) as f64);
             let between = 2.0 * sum((0, place), (place, end)) / (before * after);
-            // Each distance stands twice in a sum of a part with itself.
+            // A sum of a part with itself counts each distance two times.
             let within_before = sum((0, place), (0, place)) / (before * (before - 1.0));
             let within_after = sum((place, end), (place, end)) / (after * (after - 1.0));
             let divided = before * after / (before + after) * (between - within_before - within_after);

@@ -48,12 +48,14 @@ pub fn run(args: &Args) -> Exit {
         Ok(runs) => runs,
         Err(error) => return output::fail(&error),
     };
-    let log = Log::of(&runs);
+    let mut log = Log::of(&runs);
+    let before = log.tests.len().saturating_sub(args.limit as usize);
+    log.tests.drain(..before);
     match args.format {
         _ if args.json => output::print(&format!("{:#}\n", log.json())),
         Format::Csv => output::print(&log.csv()),
         Format::Markdown => output::print(&log.markdown()),
-        Format::Table if runs.is_empty() => {
+        Format::Table if log.tests.is_empty() => {
             let is_all = args.select.selection() == Selection::default();
             output::say(&format!("{}\n", if is_all { EMPTY } else { NONE }));
             Exit::Done
@@ -64,7 +66,9 @@ pub fn run(args: &Args) -> Exit {
 
 /// The latest runs, the earliest first.
 fn read(args: &Args) -> Result<Vec<Run>, Error> {
-    let selection = Selection { order: Order::Latest, limit: args.limit, ..args.select.selection() };
+    // Those before the first one that is shown may be what it is compared with.
+    let limit = args.limit.saturating_add(BEFORE);
+    let selection = Selection { order: Order::Latest, limit, ..args.select.selection() };
     let mut runs = match args.ledger.open_existing()? {
         Some(ledger) => ledger_file::runs(&ledger, &selection)?,
         None => Vec::new(),
@@ -72,3 +76,6 @@ fn read(args: &Args) -> Result<Vec<Run>, Error> {
     runs.reverse();
     Ok(runs)
 }
+
+/// Tests before the first one that is shown.
+const BEFORE: u32 = 200;

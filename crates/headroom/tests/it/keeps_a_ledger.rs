@@ -99,6 +99,8 @@ fn a_run_is_named_noted_found_and_listed() {
     assert!(differences.contains(&"rate: 20.0 -> 30.0"), "{differences:?}");
     assert!((tests[1]["rate_gain"].as_f64().unwrap() - 0.5).abs() < 0.1, "{log:#}");
     assert_eq!((&tests[2]["before"], &tests[2]["lost"]), (&Value::Null, &1.0.into()));
+    let last = json(&ledger.run(&["log", "--json", "--target", "search", "--limit", "1"]));
+    assert_eq!((last["tests"].as_array().unwrap().len(), &last["tests"][0]["before"]), (1, &"r1".into()));
     let csv = ledger.say(&["log", "--format", "csv"]);
     assert_eq!((csv.lines().count(), csv.lines().next().unwrap().split(',').count()), (4, 19));
     assert!(ledger.say(&["log", "--format", "markdown"]).contains("| rate: 20 -> 30 |"));
