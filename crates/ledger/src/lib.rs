@@ -2,7 +2,8 @@
 //!
 //! ## Why a database and not files
 //! Runs are recorded by several processes at once and read by later ones; a comparison needs exactly what was measured,
-//! not what was printed. SQLite provides all of this in one file that any tool can open, without a server.
+//! not what was printed. SQLite provides all of this in one file that any tool can open, without a server; a team shares
+//! a PostgreSQL server.
 //!
 //! ## Why a row before the result
 //! An interrupted run is an observation too. The row is written at the start, in the state `running`, and the end of
