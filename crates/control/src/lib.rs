@@ -14,6 +14,7 @@ pub mod alarm;
 pub mod assumption;
 pub mod balance;
 pub mod concurrency;
+pub mod diagnosis;
 mod error;
 pub mod metric;
 pub mod mirror;

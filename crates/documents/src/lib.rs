@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod conformance;
 pub mod demo;
+pub mod doctor;
 pub mod emit;
 pub mod explain;
 pub mod find;

@@ -24,6 +24,7 @@ pub use repeated::repeated;
 pub use words::pacing;
 pub(crate) use words::tone;
 
+use crate::doctor::Found;
 use crate::watched;
 use measure::{Measurement, Watched};
 use serde::Serialize;
@@ -44,6 +45,8 @@ pub struct LoadRun<'a> {
     pub thresholds: &'a [Threshold],
     /// What was watched beside it.
     pub watched: &'a [Watched],
+    /// What limits the service, where that is on this machine; most important first.
+    pub findings: &'a [Found],
 }
 
 /// How a run ended.
@@ -79,6 +82,10 @@ impl LoadRun<'_> {
         if let Some(pacing) = pacing(self.measured) {
             members.insert("pacing".to_owned(), pacing.into());
         }
+        for (place, found) in self.findings.iter().enumerate() {
+            let name = if place == 0 { BOTTLENECK.to_owned() } else { format!("{ALSO} {}", found.code) };
+            members.insert(name, found.sentence.clone().into());
+        }
         for (name, words) in watched::rows(self.watched) {
             members.insert(format!("watched {name}"), words.into());
         }
@@ -88,3 +95,8 @@ impl LoadRun<'_> {
         (!members.is_empty()).then(|| serde_json::Value::Object(members).to_string())
     }
 }
+
+/// The name of the first finding among what the ledger keeps.
+pub(crate) const BOTTLENECK: &str = "bottleneck";
+/// The beginning of the names of the others.
+pub(crate) const ALSO: &str = "also";

@@ -144,6 +144,12 @@ impl Run {
     pub fn search(&self) -> Option<Kept> {
         Kept::of(self.result.as_deref().filter(|_| self.command == "find")?)
     }
+
+    /// What was found to limit the service during the run.
+    pub(crate) fn bottleneck(&self) -> Option<String> {
+        let result: serde_json::Value = serde_json::from_str(self.result.as_deref()?).ok()?;
+        Some(result.get(crate::run::BOTTLENECK)?.as_str()?.to_owned())
+    }
 }
 
 /// A text that should be JSON; as a string where it is none.

@@ -62,6 +62,10 @@ pub struct OutputArgs {
     )]
     watch_every: Duration,
 
+    /// Do not examine the service for what limits it, as headroom doctor does, where it is on this machine
+    #[arg(long, help_heading = "Watching")]
+    no_doctor: bool,
+
     /// Send results during the run to this Prometheus remote-write URL
     #[arg(long, value_name = "URL", help_heading = "Watching")]
     remote_write: Option<String>,
@@ -119,7 +123,10 @@ impl OutputArgs {
             sources.push(Source::metrics(url)?);
         }
         let remote = self.remote_write.as_deref().map(Endpoint::new).transpose()?;
-        Ok(Beside { watching: Watching { sources, every: self.watch_every }, remote })
+        Ok(Beside {
+            watching: Watching { sources, every: self.watch_every, doctor: !self.no_doctor },
+            remote,
+        })
     }
 
     /// Writes the files that the flags name.

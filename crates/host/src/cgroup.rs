@@ -26,10 +26,34 @@ pub(crate) enum Version {
 /// How often a group used up its quota, since the group was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Throttling {
+    /// Periods in which the group wanted to run.
+    pub of: u64,
     /// Periods in which the group had to wait.
     pub periods: u64,
     /// The total waiting time of its threads.
     pub waited: Duration,
+}
+
+/// The quota of a group, and how often it made the group wait.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quota {
+    /// Cores.
+    pub cores: f64,
+    /// How often the group used it up.
+    pub throttling: Throttling,
+    pub(crate) folder: PathBuf,
+}
+
+/// The memory limit of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// The limit.
+    pub limit: Bytes,
+    /// What the group uses, with pages of files that the kernel can drop.
+    pub used: Bytes,
+    /// How often the limit made the kernel reclaim memory since the group was created.
+    pub reached: u64,
+    pub(crate) folder: PathBuf,
 }
 
 impl Cgroup {
@@ -46,6 +70,11 @@ impl Cgroup {
     /// The group that limits memory; likewise.
     pub fn for_memory() -> Option<Self> {
         Cgroup::with("self", "memory")
+    }
+
+    /// Likewise for another process.
+    pub(crate) fn for_memory_of(id: u32) -> Option<Self> {
+        Cgroup::with(&id.to_string(), "memory")
     }
 
     fn with(process: &str, controller: &str) -> Option<Self> {
@@ -119,6 +148,36 @@ impl Cgroup {
         self.group.ancestors().filter_map(|group| left(self.mount.join(group))).min()
     }
 
+    /// The quotas of this group and its parents, and how often each made its group wait.
+    pub(crate) fn quotas(&self) -> Vec<Quota> {
+        let of = |folder: PathBuf| {
+            let throttling = throttling(&read(folder.join("cpu.stat"))?)?;
+            Some(Quota { cores: self.quota_in(&folder)?, throttling, folder })
+        };
+        self.group.ancestors().filter_map(|group| of(self.mount.join(group))).collect()
+    }
+
+    /// The memory limits of this group and its parents.
+    pub(crate) fn memory_limits(&self) -> Vec<MemoryLimit> {
+        let (limit, usage) = match self.version {
+            Version::V2 => ("memory.max", "memory.current"),
+            Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        };
+        let of = |folder: PathBuf| {
+            let limit = read_number(folder.join(limit)).filter(|&limit| limit < NO_LIMIT)?;
+            let used = read_number(folder.join(usage))?;
+            let reached = match self.version {
+                Version::V1 => read_number(folder.join("memory.failcnt"))?,
+                Version::V2 => {
+                    let events = read(folder.join("memory.events"))?;
+                    ["high", "max"].iter().filter_map(|name| number_after(&events, name)).sum()
+                }
+            };
+            Some(MemoryLimit { limit: Bytes::new(limit), used: Bytes::new(used), reached, folder })
+        };
+        self.group.ancestors().filter_map(|group| of(self.mount.join(group))).collect()
+    }
+
     fn quota_in(&self, folder: &Path) -> Option<f64> {
         match self.version {
             Version::V2 => quota(&read(folder.join("cpu.max"))?),
@@ -148,7 +207,8 @@ fn throttling(stat: &str) -> Option<Throttling> {
     let waited = number_after(stat, "throttled_usec")
         .map(Duration::from_micros)
         .or_else(|| number_after(stat, "throttled_time").map(Duration::from_nanos))?;
-    Some(Throttling { periods: number_after(stat, "nr_throttled")?, waited })
+    let number = |name| number_after(stat, name);
+    Some(Throttling { of: number("nr_periods").unwrap_or(0), periods: number("nr_throttled")?, waited })
 }
 
 /// Version 1 writes the largest number of whole pages for no limit; version 2 writes `max`, which is not a number.
@@ -202,7 +262,7 @@ mod tests {
     fn reads_throttling_of_either_version() {
         let v2 = "usage_usec 77\nuser_usec 60\nsystem_usec 17\nnr_periods 9\nnr_throttled 3\nthrottled_usec 120000\n";
         let v1 = "nr_periods 9\nnr_throttled 3\nthrottled_time 120000000\n";
-        let both = Throttling { periods: 3, waited: Duration::from_millis(120) };
+        let both = Throttling { of: 9, periods: 3, waited: Duration::from_millis(120) };
         assert_eq!(throttling(v2), Some(both));
         assert_eq!(throttling(v1), Some(both));
         assert_eq!(throttling("usage_usec 77\n"), None);

@@ -140,7 +140,7 @@ mod tests {
             at,
             ticks: Some(Ticks { busy: 1_000, idle: 5_000, stolen: 10 }),
             own_cpu: Some(Duration::from_secs(1)),
-            throttling: Some(Throttling { periods: 1, waited: Duration::from_secs(1) }),
+            throttling: Some(Throttling { of: 1, periods: 1, waited: Duration::from_secs(1) }),
             pressure: Pressure::default(),
             tcp: Some(TcpCounts { sent: 100, sent_again: 1 }),
         }
@@ -155,7 +155,7 @@ mod tests {
             at: begun + Duration::from_secs(10),
             ticks: Some(Ticks { busy: 2_200, idle: 5_600, stolen: 210 }),
             own_cpu: Some(Duration::from_secs(9)),
-            throttling: Some(Throttling { periods: 6, waited: Duration::from_secs(3) }),
+            throttling: Some(Throttling { of: 100, periods: 6, waited: Duration::from_secs(3) }),
             pressure: Pressure::default(),
             tcp: Some(TcpCounts { sent: 1_080, sent_again: 21 }),
         };

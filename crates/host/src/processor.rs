@@ -2,6 +2,7 @@
 
 use crate::cgroup::Cgroup;
 use crate::text::read;
+use std::collections::BTreeMap;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -22,9 +23,21 @@ impl Ticks {
         Ticks::parse(&read("/proc/stat")?)
     }
 
+    /// Those of each core, by its number.
+    pub(crate) fn of_cores() -> BTreeMap<usize, Self> {
+        let of = |line: &str| {
+            let (core, columns) = line.strip_prefix("cpu")?.split_once(' ')?;
+            Some((core.parse().ok()?, Ticks::of_columns(columns)?))
+        };
+        read("/proc/stat").unwrap_or_default().lines().filter_map(of).collect()
+    }
+
     /// From the text of `/proc/stat`; the columns from the eighth on are missing on old kernels.
     pub fn parse(stat: &str) -> Option<Self> {
-        let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        Ticks::of_columns(stat.lines().find_map(|line| line.strip_prefix("cpu "))?)
+    }
+
+    fn of_columns(line: &str) -> Option<Self> {
         let columns: Vec<u64> = line.split_whitespace().map_while(|column| column.parse().ok()).collect();
         let &[user, nice, system, idle, ref rest @ ..] = columns.as_slice() else { return None };
         let later = |at: usize| rest.get(at).copied().unwrap_or(0);
@@ -71,7 +84,7 @@ pub(crate) fn own_ticks(stat: &str) -> Option<u64> {
 /// The cores that this process may use: those of its affinity, and no more than its quota; `None` if neither is known.
 pub fn usable_cores() -> Option<f64> {
     // The standard library includes the quota, but rounded to whole cores; only its affinity is useful then.
-    let allowed = read("/proc/self/status").and_then(|status| allowed_cores(&status));
+    let allowed = read("/proc/self/status").and_then(|status| Some(allowed_cores(&status)?.len()));
     let allowed = allowed.or_else(|| available_parallelism().ok().map(usize::from)).map(|cores| cores as f64);
     let quota = Cgroup::of_this_process().and_then(|group| group.quota());
     [allowed, quota].into_iter().flatten().min_by(f64::total_cmp)
@@ -79,21 +92,29 @@ pub fn usable_cores() -> Option<f64> {
 
 /// Likewise for another process.
 pub(crate) fn usable_cores_of(id: u32) -> Option<f64> {
-    let allowed = read(format!("/proc/{id}/status")).and_then(|status| allowed_cores(&status));
+    let allowed = cores_of(id).map(|cores| cores.len() as f64);
     let quota = Cgroup::of_process(id).and_then(|group| group.quota());
-    [allowed.map(|cores| cores as f64), quota].into_iter().flatten().min_by(f64::total_cmp)
+    [allowed, quota].into_iter().flatten().min_by(f64::total_cmp)
 }
 
-/// How many cores the affinity allows: the ranges of `Cpus_allowed_list`.
-fn allowed_cores(status: &str) -> Option<usize> {
-    let mut cores = 0;
+/// The numbers of the cores that a process may run on.
+pub(crate) fn cores_of(id: u32) -> Option<Vec<usize>> {
+    allowed_cores(&read(format!("/proc/{id}/status"))?)
+}
+
+/// The cores that the affinity allows: the ranges of `Cpus_allowed_list`.
+fn allowed_cores(status: &str) -> Option<Vec<usize>> {
+    let mut cores = Vec::new();
     for range in crate::text::field(status, "Cpus_allowed_list")?.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        cores += last.checked_sub(first)?.checked_add(1)?;
+        cores.extend((first <= last && last < MOST_CORES).then_some(first..=last)?);
     }
     Some(cores)
 }
+
+/// More than any machine has: a text with larger numbers is none of the kernel's.
+const MOST_CORES: usize = 1 << 16;
 
 /// The frequency governor of the first core, if the machine shows one: `performance` is steady.
 pub fn governor() -> Option<String> {
@@ -138,7 +159,8 @@ mod tests {
         for (list, cores) in
             [("0", Some(1)), ("0-1", Some(2)), ("0-3,8,10-11", Some(7)), ("", None), ("3-1", None)]
         {
-            assert_eq!(allowed_cores(&format!("Name:\tx\nCpus_allowed_list:\t{list}\n")), cores, "{list:?}");
+            let found = allowed_cores(&format!("Name:\tx\nCpus_allowed_list:\t{list}\n"));
+            assert_eq!(found.map(|cores| cores.len()), cores, "{list:?}");
         }
     }
 

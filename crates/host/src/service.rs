@@ -12,12 +12,15 @@
 //!
 //! Formats: proc(5); the kernel's `admin-guide/cgroup-v2.rst`, `admin-guide/cgroup-v1/cpuacct.rst`.
 
+use crate::examination::holders;
 use crate::processor::{time_of, usable_cores_of};
 use crate::stat::Stat;
+use crate::tcp_sockets::{TcpSocket, TcpSockets, TcpState};
 use crate::text::{field, number_after, read, read_number};
 use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::Bytes;
@@ -91,6 +94,27 @@ impl Service {
         Ok(Service(Kind::Tree { root: id, started }))
     }
 
+    /// The service that listens at an address of this machine: the process that does, or the one that started those that do.
+    /// `None` where there is none that this process may see, or it is this process itself.
+    pub fn listening_at(address: SocketAddr) -> Option<Self> {
+        // What is no address of this machine cannot be bound; port 0 takes any free one.
+        UdpSocket::bind(SocketAddr::new(address.ip(), 0)).ok()?;
+        let fits = |local: SocketAddr| {
+            let any = local.ip().is_unspecified() || local.ip() == address.ip().to_canonical();
+            local.port() == address.port() && any
+        };
+        let sockets = TcpSockets::of_process(std::process::id())?.now().ok()?;
+        let listens =
+            |one: &&TcpSocket| one.state == TcpState::Listening && one.inode != 0 && fits(one.local);
+        let inodes: HashSet<u32> = sockets.iter().filter(listens).map(|one| one.inode).collect();
+        let held = holders(&inodes, &BTreeMap::new());
+        let root = held
+            .keys()
+            .copied()
+            .find(|&id| Stat::of(id).is_some_and(|stat| !held.contains_key(&stat.parent)))?;
+        (root != 1 && root != std::process::id()).then(|| Service::of_process(root).ok()).flatten()
+    }
+
     /// A control group of version 1 (its folder below the `cpuacct` controller) or 2, and the groups below it.
     ///
     /// # Errors
@@ -152,7 +176,8 @@ impl Service {
         Ok(first.and_then(usable_cores_of))
     }
 
-    fn ids(&self) -> Result<BTreeMap<u32, Stat>, NoService> {
+    /// Its processes, by id.
+    pub(crate) fn ids(&self) -> Result<BTreeMap<u32, Stat>, NoService> {
         match &self.0 {
             &Kind::Tree { root, started } => {
                 let all = Stat::all();

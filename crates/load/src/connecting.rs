@@ -3,7 +3,7 @@
 use http::dial::{Address, Origin, ResolveError, Resolver};
 use http::tls;
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -78,6 +78,14 @@ pub struct Server {
 }
 
 impl Server {
+    /// The first address to try; `None` for a unix socket.
+    pub fn socket_address(&self) -> Option<SocketAddr> {
+        match self.addresses.first()? {
+            Address::Tcp(address) => Some(*address),
+            Address::Unix(_) => None,
+        }
+    }
+
     /// Its IP addresses; a unix socket has none.
     pub fn ip_addresses(&self) -> Vec<IpAddr> {
         let ip = |address: &Address| match address {

@@ -4,6 +4,7 @@
 //! ```text
 //! load   a plan, run once or several times, with thresholds and metrics beside it
 //! find   the search for the highest rate that holds a goal
+//! doctor what limits a service on this machine, from what the kernel shows of it while it works
 //! forecast  the next two days of a load, with how good such forecasts were so far
 //! plan   capacity: replicas for a load, the bottleneck, and what one more of each part brings
 //! tune   cheaper settings of a case that keep its goal: the search, the frontier, what each change saves
@@ -14,6 +15,7 @@
 #![warn(missing_docs)]
 
 pub mod calibrate;
+pub mod doctor;
 mod drive;
 pub mod find;
 pub mod forecast;

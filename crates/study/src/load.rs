@@ -21,11 +21,12 @@ pub use asked::asked;
 pub use needs::needs;
 pub use outcome::{Outcome, Verdict};
 
+use crate::doctor::Attendance;
 use crate::drive::{Drive, Look};
 use ::load::threshold::{Judged, Threshold, evaluate};
 use ::load::{Arrivals, Model, Plan, Progress, Running, StartError, Watch as Looks};
 use documents::run::{Asked, Ended};
-use host::{Finding, preflight};
+use host::{Finding, Service, preflight};
 use measure::Measurement;
 use outcome::said;
 use std::num::NonZeroU32;
@@ -52,6 +53,8 @@ pub struct Watching {
     pub sources: Vec<Source>,
     /// The interval between two readings; at least [`Watcher::FASTEST`].
     pub every: Duration,
+    /// Whether the service is examined, if it is on this machine ([`crate::doctor`]).
+    pub doctor: bool,
 }
 
 /// One run of several.
@@ -161,6 +164,7 @@ impl Load<'_> {
         let asked = asked(plan);
         events(Event::Begins { repetition, asked: &asked });
         let watcher = self.watching.start();
+        let attendance = self.watching.doctor.then(|| attend(plan)).flatten();
         let driven = self.apart(plan, events);
         let watched = watcher.map(Watcher::stop).unwrap_or_default();
         match driven {
@@ -168,7 +172,10 @@ impl Load<'_> {
                 let judged = evaluate(&self.thresholds, &measured);
                 measured.validity.add(judged.iter().filter_map(Judged::suspect));
                 let thresholds = judged.iter().map(said).collect();
-                let outcome = Outcome { asked, measured, ended, thresholds, watched };
+                let rate = measured.achieved().per_second();
+                let examined = attendance.and_then(|attendance| attendance.end(Some(rate)).ok());
+                let findings = examined.map(|examined| examined.findings()).unwrap_or_default();
+                let outcome = Outcome { asked, measured, ended, thresholds, watched, findings };
                 events(Event::Ended(&outcome));
                 Ok(outcome)
             }
@@ -229,6 +236,14 @@ impl Watching {
         let sources = self.sources.clone();
         (!sources.is_empty()).then(|| Watcher::start(sources, self.every, Instant::now()))
     }
+}
+
+/// Begins to examine the service, if it is on this machine and one process with its descendants.
+fn attend(plan: &Plan) -> Option<Attendance> {
+    let servers = plan.servers();
+    let [server] = &servers[..] else { return None };
+    let address = server.socket_address()?;
+    Attendance::begin(Service::listening_at(address)?).ok()
 }
 
 /// The plan with the seed of its repetition, counted from 0; the first has the plan's seed.

@@ -6,6 +6,7 @@
 //! above them.
 
 use super::{Asked, Ended, LoadRun, Threshold};
+use crate::doctor::Found;
 use crate::watched;
 use crate::words::millis;
 use measure::{Accounting, Failure, Histogram, Interval, Measurement, Validity};
@@ -24,6 +25,7 @@ struct Document<'a> {
     measured: Measured,
     thresholds: &'a [Threshold],
     watched: serde_json::Value,
+    findings: &'a [Found],
 }
 
 /// What was asked of the run.
@@ -169,13 +171,14 @@ struct Verdict {
 impl LoadRun<'_> {
     /// The JSON text, with a line end.
     pub fn json(&self) -> String {
-        let LoadRun { asked, measured, ended, thresholds, watched } = *self;
+        let LoadRun { asked, measured, ended, thresholds, watched, findings } = *self;
         let document = Document {
             asked: Facts::of(asked),
             interrupted: ended == Ended::Interrupted,
             measured: Measured::of(measured),
             thresholds,
             watched: watched::as_json(watched),
+            findings,
         };
         serde_json::to_string_pretty(&document).expect("names are strings and numbers are finite") + "\n"
     }

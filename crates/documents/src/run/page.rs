@@ -47,12 +47,14 @@ pub struct Reported<'a> {
     pub watched_words: Vec<(String, String)>,
     /// Whether requests were sent when they were due, in words.
     pub pacing: Option<String>,
+    /// What limits the service, most important first.
+    pub findings: Vec<String>,
 }
 
 impl LoadRun<'_> {
     /// What a report shows of the run. `began` is the time as RFC 3339 has it, `run` the run in the ledger.
     pub fn reported(&self, command: &str, began: String, run: Option<&str>) -> Reported<'_> {
-        let LoadRun { asked, measured, ended, thresholds, watched } = *self;
+        let LoadRun { asked, measured, ended, thresholds, watched, findings } = *self;
         Reported {
             command: command.to_owned(),
             target: asked.target.clone(),
@@ -73,6 +75,7 @@ impl LoadRun<'_> {
             watched: watched.to_vec(),
             watched_words: crate::watched::rows(watched),
             pacing: pacing(measured),
+            findings: findings.iter().map(|found| found.sentence.clone()).collect(),
         }
     }
 }
@@ -293,6 +296,9 @@ impl Reported<'_> {
         if let Some(pacing) = &self.pacing {
             fact("pacing", pacing.clone());
         }
+        for (place, sentence) in self.findings.iter().enumerate() {
+            fact(if place == 0 { "bottleneck" } else { "" }, sentence.clone());
+        }
         for (name, words) in &self.watched_words {
             fact(&format!("watched: {name}"), words.clone());
         }
@@ -384,7 +390,14 @@ mod tests {
 
     fn page(measured: &Measurement, thresholds: &[Threshold]) -> String {
         let asked = asked();
-        let run = LoadRun { asked: &asked, measured, ended: Ended::Planned, thresholds, watched: &[] };
+        let run = LoadRun {
+            asked: &asked,
+            measured,
+            ended: Ended::Planned,
+            thresholds,
+            watched: &[],
+            findings: &[],
+        };
         run.reported("load", "2026-03-01T12:30:05Z".to_owned(), Some("r7")).page()
     }
 

@@ -103,6 +103,12 @@ impl LoadRun<'_> {
         for (name, words) in watched::rows(self.watched) {
             rows.row("watched", format!("{name}: {words}"));
         }
+        for (place, found) in self.findings.iter().enumerate() {
+            rows.row(
+                if place == 0 { "bottleneck" } else { "" },
+                format!("{} [{}]", found.sentence, found.code),
+            );
+        }
         let verdict = measured.validity.verdict;
         rows.row("validity", verdict.name());
         rows.stress(verdict.name(), tone(verdict));

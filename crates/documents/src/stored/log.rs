@@ -150,7 +150,8 @@ impl Line {
         let mut said = run.said.clone();
         let search = run.search();
         if said.bottleneck.is_none() {
-            said.bottleneck = search.as_ref().and_then(|search| search.limited_by()).map(str::to_owned);
+            let found = search.as_ref().and_then(|search| search.limited_by()).map(str::to_owned);
+            said.bottleneck = found.or_else(|| run.bottleneck());
         }
         let measured = run.recorded.as_ref().filter(|recorded| recorded.accounting.scheduled > 0);
         let quantile = |quantile: Quantile| {

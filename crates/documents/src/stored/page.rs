@@ -2,7 +2,7 @@
 
 use super::words::flat;
 use super::{Stored, parsed};
-use crate::run::{Reported, Threshold};
+use crate::run::{ALSO, BOTTLENECK, Reported, Threshold};
 use crate::watched::{SAMPLES, of_json};
 use serde_json::Value as Json;
 
@@ -48,6 +48,7 @@ impl Stored {
             watched: members.and_then(|all| all.get(SAMPLES)).map(of_json).unwrap_or_default(),
             watched_words: texts("watched ").collect(),
             pacing: texts("pacing").next().map(|(_, words)| words),
+            findings: texts(BOTTLENECK).chain(texts(ALSO)).map(|(_, sentence)| sentence).collect(),
         })
     }
 }

@@ -7,6 +7,7 @@ pub mod completions;
 pub mod config;
 pub mod conformance;
 pub mod demo;
+pub mod doctor;
 pub mod explain;
 pub mod find;
 pub mod forecast;

@@ -3,10 +3,11 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 40] = [
+const COMMANDS: [&[&str]; 41] = [
     &[],
     &["load"],
     &["find"],
+    &["doctor"],
     &["replay"],
     &["compare"],
     &["gateway"],

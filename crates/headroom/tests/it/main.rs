@@ -24,6 +24,8 @@ mod disturbance;
 mod emits_for_other_proxies;
 /// Closed terminals, closed pipes, signals: what ends, and how it is recorded.
 mod ends_with_its_terminal;
+/// `headroom doctor`: faults that the tests make, and a healthy service.
+mod examines_a_service;
 /// `headroom find`: its interval compared with known limits and with wrk.
 mod finds_the_sustainable_rate;
 /// `headroom forecast`: files with and without times, a case file, and histories that are refused.

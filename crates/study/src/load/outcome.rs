@@ -1,6 +1,7 @@
 //! The outcome of a run.
 
 use ::load::threshold::Judged;
+use documents::doctor::Found;
 use documents::run::{Asked, Ended, LoadRun, Threshold as Said};
 use measure::{Measurement, Watched};
 
@@ -17,6 +18,8 @@ pub struct Outcome {
     pub thresholds: Vec<Said>,
     /// The metrics that were recorded with it.
     pub watched: Vec<Watched>,
+    /// What limits the service, most important first; empty if it is not on this machine.
+    pub findings: Vec<Found>,
 }
 
 /// The verdict on the service.
@@ -41,6 +44,7 @@ impl Outcome {
             ended: self.ended,
             thresholds: &self.thresholds,
             watched: &self.watched,
+            findings: &self.findings,
         }
     }
 

@@ -1,0 +1,259 @@
+//! What the threads, connections and limits of a service show, read again and again while it works.
+//!
+//! A reading takes some hundred small files for each process. [`Examination::read`] is for twice a second, not for a hundred
+//! times.
+
+use crate::cgroup::{Cgroup, MemoryLimit, Quota};
+use crate::modes::{self, Mode};
+use crate::network::{ConnectionTable, NetworkCounts};
+use crate::pressure::Pressure;
+use crate::processor::{Ticks, cores_of};
+use crate::service::{NoService, Service};
+use crate::sockets::{PortRange, Sockets};
+use crate::tcp_sockets::{TcpSocket, TcpSockets};
+use crate::text::read;
+use crate::threads::Thread;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// A service that is examined.
+#[derive(Debug)]
+pub struct Examination {
+    service: Service,
+    sockets: Option<TcpSockets>,
+}
+
+/// What is seen of a service at a moment.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// When.
+    pub at: Instant,
+    /// Processor time of each core that its processes may run on.
+    pub cores: BTreeMap<usize, Ticks>,
+    /// Processor time of the whole machine.
+    pub machine: Option<Ticks>,
+    /// Processor time of the service, as in [`crate::Usage::cpu`].
+    pub used: Duration,
+    /// Its processes, by id.
+    pub processes: BTreeMap<u32, ProcessReading>,
+    /// Its quotas: of the groups of its processes and of those above.
+    pub quotas: Vec<Quota>,
+    /// Its memory limits, likewise.
+    pub memory_limits: Vec<MemoryLimit>,
+    /// How long tasks of the machine waited.
+    pub pressure: Pressure,
+    /// What happened in its network namespace.
+    pub network: Option<NetworkCounts>,
+    /// The connection table of this process's network namespace.
+    pub table: Option<ConnectionTable>,
+    /// All TCP sockets of its network namespace; `None` where they are not shown or more than [`MOST_SOCKETS`].
+    pub sockets: Option<Vec<TcpSocket>>,
+}
+
+/// What is seen of a process.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProcessReading {
+    /// Its threads.
+    pub threads: Vec<Thread>,
+    /// Open descriptors.
+    pub descriptors: Option<u64>,
+    /// How many it may open (soft limit).
+    pub descriptor_limit: Option<u64>,
+    /// Inodes of its sockets; empty where they are not shown or more than [`MOST_SOCKETS`].
+    pub sockets: HashSet<u32>,
+}
+
+impl Examination {
+    /// Of a service.
+    ///
+    /// # Errors
+    /// Where it has ended.
+    pub fn of(service: Service) -> Result<Self, NoService> {
+        let sockets = service.ids()?.into_keys().find_map(TcpSockets::of_process);
+        Ok(Examination { service, sockets })
+    }
+
+    /// The service.
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// Debug modes and profilers of the service.
+    ///
+    /// # Errors
+    /// Where it has ended.
+    pub fn modes(&self) -> Result<Vec<Mode>, NoService> {
+        Ok(modes::of(&self.service.running()?))
+    }
+
+    /// How many local ports there are for connections from its network namespace to one address.
+    pub fn ports(&self) -> Option<u32> {
+        self.sockets.as_ref()?.ports().map(PortRange::count)
+    }
+
+    /// Whether its network namespace is another than that of this process, so that few others are in it.
+    pub fn is_apart(&self) -> bool {
+        let link = |id: &str| std::fs::read_link(format!("/proc/{id}/ns/net")).ok();
+        let first = self.service.ids().ok().and_then(|ids| ids.into_keys().next());
+        first.is_some_and(|id| link(&id.to_string()) != link("self"))
+    }
+
+    /// What is seen now.
+    ///
+    /// # Errors
+    /// Where it has ended.
+    pub fn read(&self) -> Result<Reading, NoService> {
+        let at = Instant::now();
+        let ids: Vec<u32> = self.service.ids()?.into_keys().collect();
+        let allowed: BTreeSet<usize> = ids.iter().filter_map(|&id| cores_of(id)).flatten().collect();
+        let mut cores = Ticks::of_cores();
+        cores.retain(|core, _| allowed.contains(core));
+        let first = ids.first().copied().unwrap_or_default();
+        Ok(Reading {
+            at,
+            cores,
+            machine: Ticks::now(),
+            used: self.service.cpu()?,
+            quotas: of_groups(&ids, Cgroup::of_process, Cgroup::quotas, |quota| &quota.folder),
+            memory_limits: of_groups(&ids, Cgroup::for_memory_of, Cgroup::memory_limits, |limit| {
+                &limit.folder
+            }),
+            pressure: Pressure::now(),
+            network: NetworkCounts::of_process(first),
+            table: ConnectionTable::now(),
+            sockets: self.sockets_of(first),
+            processes: ids.into_iter().map(|id| (id, ProcessReading::of(id))).collect(),
+        })
+    }
+
+    fn sockets_of(&self, process: u32) -> Option<Vec<TcpSocket>> {
+        let text = |name: &str| read(format!("/proc/{process}/net/{name}")).unwrap_or_default();
+        let counted = Sockets::parse(&text("sockstat"), &text("sockstat6"))?;
+        let few = counted.in_use.saturating_add(counted.time_wait) <= MOST_SOCKETS;
+        self.sockets.as_ref().filter(|_| few)?.now().ok()
+    }
+}
+
+impl ProcessReading {
+    /// Of a process; empty where it has ended.
+    pub fn of(id: u32) -> Self {
+        let links = std::fs::read_dir(format!("/proc/{id}/fd")).ok().map(Iterator::collect::<Vec<_>>);
+        let few = links.iter().flatten().flatten().take(MOST_SOCKETS as usize);
+        let sockets = few.filter_map(|link| inode(std::fs::read_link(link.path()).ok()?.to_str()?));
+        let limits = read(format!("/proc/{id}/limits")).unwrap_or_default();
+        ProcessReading {
+            threads: Thread::of_process(id),
+            sockets: sockets.collect(),
+            descriptors: links.map(|links| links.len() as u64),
+            descriptor_limit: open_files(&limits),
+        }
+    }
+}
+
+/// The processes of this machine, beside those that are left out, that hold one of these sockets: how many each.
+pub fn holders(inodes: &HashSet<u32>, without: &BTreeMap<u32, ProcessReading>) -> BTreeMap<u32, usize> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let of = |id: u32| {
+        let links = std::fs::read_dir(format!("/proc/{id}/fd")).ok()?.flatten();
+        let held = links.filter_map(|link| inode(std::fs::read_link(link.path()).ok()?.to_str()?));
+        let count = held.filter(|inode| inodes.contains(inode)).count();
+        (count > 0).then_some((id, count))
+    };
+    ids.filter(|id| !without.contains_key(id)).filter_map(of).collect()
+}
+
+/// A process that is watched from the side.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Bystander {
+    /// Its name, as the kernel has it.
+    pub name: String,
+    /// Its threads; none once it has ended.
+    pub threads: Vec<Thread>,
+    /// Its quotas.
+    pub quotas: Vec<Quota>,
+}
+
+impl Bystander {
+    /// What is seen of it now.
+    pub fn read(id: u32) -> Self {
+        Bystander {
+            name: read(format!("/proc/{id}/comm")).unwrap_or_default().trim().to_owned(),
+            threads: Thread::of_process(id),
+            quotas: Cgroup::of_process(id).map(|group| group.quotas()).unwrap_or_default(),
+        }
+    }
+}
+
+/// What the groups of several processes have, each group once.
+fn of_groups<T>(
+    ids: &[u32],
+    group_of: fn(u32) -> Option<Cgroup>,
+    all: fn(&Cgroup) -> Vec<T>,
+    folder: fn(&T) -> &PathBuf,
+) -> Vec<T> {
+    let mut groups: Vec<Cgroup> = Vec::new();
+    for group in ids.iter().filter_map(|&id| group_of(id)) {
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    let mut found: BTreeMap<PathBuf, T> = BTreeMap::new();
+    for one in groups.iter().flat_map(all) {
+        found.insert(folder(&one).clone(), one);
+    }
+    found.into_values().collect()
+}
+
+/// From `socket:[4711]`.
+fn inode(link: &str) -> Option<u32> {
+    link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// The soft limit from `/proc/PID/limits`: `Max open files   1024   4096   files`.
+fn open_files(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// More sockets than this take too long to read twice a second.
+pub const MOST_SOCKETS: u64 = 20_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_process_of_this_machine() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let service = Service::of_process(std::process::id()).unwrap();
+        let examination = Examination::of(service).unwrap();
+        let reading = examination.read().unwrap();
+        let own = &reading.processes[&std::process::id()];
+        assert!(
+            !own.threads.is_empty() && own.descriptors > Some(3) && own.descriptor_limit > Some(3),
+            "{own:?}"
+        );
+        assert!(!reading.cores.is_empty());
+        let sockets = reading.sockets.unwrap();
+        let mine = sockets.iter().find(|one| one.local == listener.local_addr().unwrap()).unwrap();
+        assert!(own.sockets.contains(&mine.inode));
+        let held = holders(&HashSet::from([mine.inode]), &BTreeMap::new());
+        assert_eq!(held, BTreeMap::from([(std::process::id(), 1)]));
+        assert!(holders(&HashSet::from([mine.inode]), &reading.processes).is_empty());
+    }
+
+    #[test]
+    fn reads_links_and_limits() {
+        assert_eq!(inode("socket:[4711]"), Some(4711));
+        assert_eq!(inode("pipe:[4711]"), None);
+        let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
+                      Max open files            1024                 1048576              files\n";
+        assert_eq!(open_files(limits), Some(1024));
+        assert_eq!(
+            open_files("Max open files            unlimited            unlimited            files\n"),
+            None
+        );
+    }
+}

@@ -1,0 +1,80 @@
+use super::*;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_service_that_does_nothing_has_no_finding() {
+    let mut command = Command::new("sleep");
+    let running = Running(command.arg("60").stdin(Stdio::null()).spawn().unwrap());
+    let examined =
+        examine(Service::of_process(running.0.id()).unwrap(), Duration::from_secs(3), &|| false).unwrap();
+    assert_eq!(examined.findings(), []);
+    assert!((2..=3).contains(&examined.seen.len()), "{}", examined.seen.len());
+    assert_eq!(examined.budget, None);
+    assert!(examined.diagnosis.unknown.contains(&Cause::Upstream), "{:?}", examined.diagnosis.unknown);
+}
+
+#[test]
+fn a_service_that_ended_is_an_error() {
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    let attendance = Attendance::begin(Service::of_process(child.id()).unwrap()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(attendance.end(None), Err(NoService::Ended(child.id())));
+}
+
+#[test]
+fn a_mode_for_development_is_told() {
+    let mut command = Command::new("sleep");
+    let running = Running(command.arg("60").env("RAILS_ENV", "development").spawn().unwrap());
+    // The process is a copy of this one until it has become `sleep`.
+    thread::sleep(Duration::from_millis(200));
+    let examined =
+        examine(Service::of_process(running.0.id()).unwrap(), Duration::from_millis(1_300), &|| false)
+            .unwrap();
+    let found = examined.findings();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].sentence, "The service runs in a mode for development: RAILS_ENV=development.");
+}
+
+/// This process answers slowly on one thread, while several clients ask: all of it is seen from outside.
+#[test]
+fn requests_in_flight_are_seen_without_a_look_into_the_service() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut clients: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let mut served: Vec<TcpStream> = (0..4).map(|_| listener.accept().unwrap().0).collect();
+    let attendance = Attendance::begin(Service::of_process(std::process::id()).unwrap()).unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(3) {
+        clients.iter_mut().take(2).for_each(|client| client.write_all(b"question").unwrap());
+        thread::sleep(Duration::from_millis(100));
+        for one in served.iter_mut().take(2) {
+            one.read_exact(&mut [0; 8]).unwrap();
+            one.write_all(b"answer").unwrap();
+        }
+        clients.iter_mut().take(2).for_each(|client| client.read_exact(&mut [0; 6]).unwrap());
+    }
+    let examined = attendance.end(Some(20.0)).unwrap();
+    let budget = examined.budget.unwrap();
+    // Two of four connections owe an answer nearly all the time.
+    let in_flight =
+        examined.seen.iter().map(|one| one.in_flight.unwrap()).sum::<f64>() / examined.seen.len() as f64;
+    assert!((1.2..=2.0).contains(&in_flight), "{in_flight} {:?}", examined.seen);
+    let requests =
+        examined.seen.iter().map(|one| one.requests.unwrap()).sum::<f64>() / examined.seen.len() as f64;
+    assert!((12.0..=20.0).contains(&requests), "{requests}");
+    assert!((0.05..=0.11).contains(&budget.whole), "{budget:?}");
+    assert!(examined.known.listening.contains(&address.port()));
+}
