@@ -9,7 +9,9 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod centre;
 mod change_points;
+mod components;
 mod dispersion;
 mod draw;
 mod drift;
@@ -18,11 +20,14 @@ mod rng;
 mod rotation;
 mod sketch;
 mod split_mix;
+mod spread;
 mod student;
 mod threshold;
 mod ziggurat;
 
+pub use centre::{Centre, Interval, LEAST, found_effect, planned_count};
 pub use change_points::{ChangePoint, change_points};
+pub use components::Components;
 pub use dispersion::Dispersion;
 pub use draw::{Draw, NumberedRequests, Requests};
 pub use drift::Drift;
@@ -31,5 +36,6 @@ pub use rng::Rng;
 pub use rotation::{Contrast, half_widths};
 pub use sketch::Sketch;
 pub use split_mix::SplitMix;
+pub use spread::{effective_spread, median, robust_scale};
 pub use student::{share_limits, student_t, student_t_beyond};
 pub use threshold::{Evidence, Threshold};

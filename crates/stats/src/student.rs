@@ -19,9 +19,11 @@ pub fn student_t(beyond: f64, freedom: f64) -> f64 {
 
 /// The probability (0 to 1) of a larger |t| for this many degrees of freedom (above 0): the inverse of [`student_t`].
 pub fn student_t_beyond(t: f64, freedom: f64) -> f64 {
-    // The regularised incomplete beta function of (v/2, 1/2) at v / (v + t²).
-    let x = freedom / (freedom + t * t);
-    let (a, b) = (0.5 * freedom, 0.5);
+    incomplete_beta(freedom / (freedom + t * t), 0.5 * freedom, 0.5)
+}
+
+/// The regularised incomplete beta function of (a, b), both above 0, at `x` (0 to 1).
+pub(crate) fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
