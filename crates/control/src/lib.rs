@@ -25,6 +25,7 @@ pub mod scaling;
 pub mod search;
 pub mod service_level;
 mod statuses;
+pub mod trial;
 mod word;
 
 pub use error::SettingsError;

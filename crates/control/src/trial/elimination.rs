@@ -1,0 +1,154 @@
+//! The best of many values of one variable, such as the number of processes: successive elimination.
+//!
+//! In each round every remaining value is measured once, in random order. A value is eliminated as soon as another is better
+//! for certain, so that most of the time is spent on the values near the best (Even-Dar, Mannor and Mansour, "Action
+//! elimination and stopping conditions", Journal of Machine Learning Research 7, 2006; with intervals that are valid at
+//! every round instead of their union bound over rounds).
+//!
+//! ## Why the correction is for the number of values and not of pairs
+//! The search is wrong only if the best value is eliminated, and only its comparisons with the others can do that.
+
+use super::measure::{Better, Measure};
+use alloc::vec;
+use alloc::vec::Vec;
+use stats::{Centre, Rng, median};
+
+/// What the caller does next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Round {
+    /// Measure these values (their places) in this order, and report them to [`Elimination::observe`].
+    Measure(Vec<usize>),
+    /// The search has ended.
+    Done(Found),
+}
+
+/// The result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The places of the values that cannot be told apart from the best.
+    pub remaining: Vec<usize>,
+    /// The place of the first of them in the order in which they were declared: the cheapest, if that is the order.
+    pub pick: usize,
+    /// Whether it is certain that no value is better than the pick by more than the margin.
+    pub certain: bool,
+    /// Blocks that were measured.
+    pub blocks: usize,
+}
+
+/// The search as a state machine.
+#[derive(Debug, Clone)]
+pub struct Elimination {
+    measure: Measure,
+    count: usize,
+    remaining: Vec<usize>,
+    /// How much the value of the first place exceeds that of the second, for pairs in rising order.
+    pairs: Vec<Centre>,
+    rounds_left: usize,
+    blocks: usize,
+}
+
+impl Elimination {
+    /// A search among `count` values (at least 1), the cheapest first, in at most `rounds` rounds. It eliminates the best
+    /// value with a probability of at most `risk` (above 0, below 1).
+    pub fn new(measure: Measure, count: usize, rounds: usize, risk: f64) -> Self {
+        let count = count.max(1);
+        // Two-sided intervals, of which one side eliminates.
+        let risk = 2.0 * risk / count.saturating_sub(1).max(1) as f64;
+        let centre = Centre::new(risk.min(MOST_RISK), rounds.max(1));
+        Elimination {
+            measure,
+            count,
+            remaining: (0..count).collect(),
+            pairs: vec![centre; count * count],
+            rounds_left: rounds,
+            blocks: 0,
+        }
+    }
+
+    /// What to do next.
+    pub fn next(&self, rng: &mut Rng) -> Round {
+        let pick = self.pick();
+        let certain = self.is_certain(pick);
+        if certain || self.rounds_left == 0 {
+            return Round::Done(Found {
+                remaining: self.remaining.clone(),
+                pick,
+                certain,
+                blocks: self.blocks,
+            });
+        }
+        let mut order = self.remaining.clone();
+        for last in (1..order.len()).rev() {
+            order.swap(last, rng.below(last + 1));
+        }
+        Round::Measure(order)
+    }
+
+    /// Records the measured values of a round, by place and in any order; `None` for a void block.
+    pub fn observe(&mut self, values: &[(usize, Option<f64>)]) {
+        self.rounds_left = self.rounds_left.saturating_sub(1);
+        self.blocks += values.len();
+        for (one, value) in values {
+            for (other, base) in values.iter().filter(|(other, _)| one < other) {
+                if let Some(difference) = self.measure.difference(*base, *value)
+                    && *other < self.count
+                {
+                    self.pairs[one * self.count + other].add(difference, self.measure.resolution(u64::MAX));
+                }
+            }
+        }
+        let is_beaten = |one: &&usize| self.remaining.iter().any(|other| self.excess(**one, *other).0 > 0.0);
+        let unbeaten: Vec<usize> = self.remaining.iter().filter(|one| !is_beaten(one)).copied().collect();
+        // If each is worse than another, the values are not the same over time, and nothing is known.
+        if !unbeaten.is_empty() {
+            self.remaining = unbeaten;
+        }
+    }
+
+    /// By how much the value of one place is worse than that of another: at least and at most, as distances.
+    fn excess(&self, one: usize, other: usize) -> (f64, f64) {
+        let interval = |first: usize, second: usize| self.pairs[first * self.count + second].interval();
+        let (low, high) = match one.cmp(&other) {
+            core::cmp::Ordering::Less => (interval(one, other).low, interval(one, other).high),
+            core::cmp::Ordering::Greater => (-interval(other, one).high, -interval(other, one).low),
+            core::cmp::Ordering::Equal => (0.0, 0.0),
+        };
+        match self.measure.better {
+            Better::Lower => (low, high),
+            Better::Higher => (-high, -low),
+        }
+    }
+
+    /// The first value that no other is better than by more than the margin, for certain; otherwise the one with the best
+    /// median difference from the others.
+    fn pick(&self) -> usize {
+        let certain = self.remaining.iter().find(|place| self.is_certain(**place));
+        certain.copied().unwrap_or_else(|| {
+            let worst = |place: usize| {
+                let excess = |other: &usize| self.median_excess(place, *other);
+                self.remaining.iter().map(excess).fold(0.0, f64::max)
+            };
+            let best = self
+                .remaining
+                .iter()
+                .copied()
+                .reduce(|best, place| if worst(place) < worst(best) { place } else { best });
+            best.unwrap_or(0)
+        })
+    }
+
+    fn median_excess(&self, one: usize, other: usize) -> f64 {
+        let (first, second) = (one.min(other), one.max(other));
+        let differences: Vec<f64> = self.pairs[first * self.count + second].differences().collect();
+        let side = if (one < other) == (self.measure.better == Better::Lower) { 1.0 } else { -1.0 };
+        side * median(&differences)
+    }
+
+    fn is_certain(&self, place: usize) -> bool {
+        let margin = self.measure.margins().high;
+        self.remaining.iter().all(|other| self.excess(place, *other).1 <= margin)
+    }
+}
+
+/// A risk is below 1.
+const MOST_RISK: f64 = 0.99;

@@ -1,0 +1,63 @@
+//! Why a trial ended, and why a candidate was stopped before.
+
+use super::void::Void;
+use core::fmt;
+
+/// Why a trial ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Ended {
+    /// The planned blocks were run.
+    AsPlanned,
+    /// There is a finding on the primary measure of every candidate.
+    Decided,
+    /// Every candidate was stopped.
+    Stopped,
+    /// Too few blocks counted.
+    MostlyVoid {
+        /// Blocks that did not count.
+        void: usize,
+        /// All blocks.
+        of: usize,
+        /// The reason of the last one.
+        last: Void,
+    },
+}
+
+/// Why a candidate was stopped. Its verdicts remain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stopped {
+    /// It is worse by more than the harm of a measure.
+    Harm {
+        /// The place of the measure in the settings.
+        measure: usize,
+        /// By how much it is worse at least, in the unit of the effect.
+        at_least: f64,
+    },
+    /// It gave no response in this many successive blocks, in which the control did.
+    Dead {
+        /// The number of blocks.
+        blocks: u32,
+    },
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::AsPlanned => f.write_str("all planned blocks were run"),
+            Ended::Decided => f.write_str("the primary measure is decided"),
+            Ended::Stopped => f.write_str("every candidate was stopped"),
+            Ended::MostlyVoid { void, of, last } => {
+                write!(f, "{void} of {of} blocks were void, the last one because {last}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stopped::Harm { at_least, .. } => write!(f, "worse by at least {at_least:.3}"),
+            Stopped::Dead { blocks } => write!(f, "no response in {blocks} successive blocks"),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Several variables at once: a full factorial design with two levels of each.
+//!
+//! In each replicate every combination of levels is measured once, in random order. The effect of a variable is the mean
+//! over the combinations with its high level minus that over the others, so that every block counts for every effect
+//! (Box, Hunter and Hunter, "Statistics for Experimenters", chapter 5). An interaction of two variables is half the
+//! difference between the effects of one at both levels of the other. With random order an effect of nothing is
+//! symmetric, so the intervals are those of [`stats::Centre`], corrected for the number of effects.
+
+use super::measure::Measure;
+use super::verdict::{Finding, find};
+use alloc::vec::Vec;
+use stats::{Centre, Interval, Rng};
+
+/// An effect of a factorial design.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contrast {
+    /// The effect of one variable, by its place.
+    Main(usize),
+    /// How much the effect of one variable depends on the other.
+    Interaction(usize, usize),
+}
+
+/// The intervals of all effects: of the high level compared with the low one, in the unit of the measure's effect.
+pub type Effects = Vec<(Contrast, Finding, Interval)>;
+
+/// The design, and what was observed.
+#[derive(Debug, Clone)]
+pub struct Factorial {
+    measure: Measure,
+    variables: usize,
+    effects: Vec<(Contrast, Centre)>,
+}
+
+impl Factorial {
+    /// A design of `variables` variables (1 to 8), planned for `replicates` replicates, with a probability of any wrong
+    /// finding of at most `risk` (above 0, below 1).
+    pub fn new(measure: Measure, variables: usize, replicates: usize, risk: f64) -> Self {
+        let variables = variables.clamp(1, VARIABLES_MAX);
+        let mains = (0..variables).map(Contrast::Main);
+        let pairs = (0..variables)
+            .flat_map(|one| (one + 1..variables).map(move |other| Contrast::Interaction(one, other)));
+        let contrasts: Vec<Contrast> = mains.chain(pairs).collect();
+        let centre = Centre::new(risk / contrasts.len() as f64, replicates);
+        let effects = contrasts.into_iter().map(|contrast| (contrast, centre.clone())).collect();
+        Factorial { measure, variables, effects }
+    }
+
+    /// The combinations of a replicate in random order. Bit `n` of a combination is 1 for the high level of variable `n`.
+    pub fn replicate(&self, rng: &mut Rng) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..1 << self.variables).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, rng.below(last + 1));
+        }
+        order
+    }
+
+    /// Records a replicate: the value of every combination, in the order of their numbers. A replicate with a missing or
+    /// void block (`None`) does not count.
+    pub fn observe(&mut self, values: &[Option<f64>]) {
+        // Distances from one, so that ratios and differences are treated alike.
+        let base = values.first().copied().flatten();
+        let distances: Option<Vec<f64>> =
+            values.iter().map(|value| self.measure.difference(base, *value)).collect();
+        let Some(distances) = distances.filter(|all| all.len() == 1 << self.variables) else { return };
+        let resolution = self.measure.resolution(u64::MAX);
+        let half = 0.5 * distances.len() as f64;
+        for (contrast, centre) in &mut self.effects {
+            let signed = |(combination, value): (usize, &f64)| {
+                if contrast.is_high(combination) { *value } else { -value }
+            };
+            centre.add(distances.iter().enumerate().map(signed).sum::<f64>() / half, resolution);
+        }
+    }
+
+    /// The effects so far.
+    pub fn effects(&self) -> Effects {
+        let of = |(contrast, centre): &(Contrast, Centre)| {
+            let interval = centre.interval();
+            let shown =
+                Interval { low: self.measure.shown(interval.low), high: self.measure.shown(interval.high) };
+            (*contrast, find(&self.measure, interval), shown)
+        };
+        self.effects.iter().map(of).collect()
+    }
+}
+
+impl Contrast {
+    fn is_high(self, combination: usize) -> bool {
+        let level = |variable: usize| (combination >> variable) & 1 == 1;
+        match self {
+            Contrast::Main(variable) => level(variable),
+            Contrast::Interaction(one, other) => level(one) == level(other),
+        }
+    }
+}
+
+/// 256 combinations are more than anybody measures.
+const VARIABLES_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::super::Figure;
+    use super::*;
+
+    #[test]
+    fn finds_main_effects_and_interactions_and_no_others() {
+        let mut rng = Rng::new(1, "factorial");
+        let mut factorial = Factorial::new(Measure::new(Figure::ProcessorTime), 3, 40, 0.05);
+        for _ in 0..40 {
+            let mut values = [None; 8];
+            for (at, combination) in factorial.replicate(&mut rng).into_iter().enumerate() {
+                let high = |variable: usize| combination >> variable & 1 == 1;
+                let mut level = 0.01 * at as f64 + 0.03 * rng.normal();
+                level += if high(0) { 0.1 } else { 0.0 };
+                level += if high(1) && high(2) { -0.1 } else { 0.0 };
+                values[combination] = Some(libm::exp(level));
+            }
+            factorial.observe(&values);
+        }
+        factorial.observe(&[Some(1.0); 4]);
+        let finding = |wanted: Contrast| {
+            let all = factorial.effects();
+            all.into_iter().find(|(contrast, ..)| *contrast == wanted).map(|(_, finding, _)| finding)
+        };
+        assert_eq!(finding(Contrast::Main(0)), Some(Finding::Worse));
+        assert_eq!(finding(Contrast::Interaction(1, 2)), Some(Finding::Better));
+        assert_eq!(finding(Contrast::Main(1)), Some(Finding::Better), "on average over the other variable");
+        for none in [Contrast::Interaction(0, 1), Contrast::Interaction(0, 2)] {
+            assert_ne!(finding(none), Some(Finding::Better), "{none:?}");
+            assert_ne!(finding(none), Some(Finding::Worse), "{none:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_rarely_called_an_effect() {
+        let wrong = (0..300)
+            .filter(|seed| {
+                let mut rng = Rng::new(*seed, "factorial");
+                let mut factorial = Factorial::new(Measure::new(Figure::Memory), 2, 30, 0.05);
+                (0..30).any(|_| {
+                    let mut value = || Some(libm::exp(0.05 * rng.normal()));
+                    factorial.observe(&[value(), value(), value(), value()]);
+                    let effects = factorial.effects();
+                    effects.iter().any(|(_, finding, _)| matches!(finding, Finding::Better | Finding::Worse))
+                })
+            })
+            .count();
+        assert!(wrong <= 15, "{wrong} of 300");
+    }
+}

@@ -1,0 +1,72 @@
+use super::*;
+use alloc::vec;
+
+const ARMS: [Arm; 2] = [Arm::Control, Arm::Candidate(0)];
+
+fn seen() -> Seen {
+    Seen { offered: 10_000, answered: 10_000, mix: vec![7_000, 3_000], ..Seen::default() }
+}
+
+fn block(candidate: Seen) -> Block {
+    Block { lag: Duration::from_millis(1), arms: vec![seen(), candidate] }
+}
+
+/// What is said of a block after five normal ones, with the arms in either order.
+fn judged(after: Seen, lag_ms: u64) -> [Option<Void>; 2] {
+    [false, true].map(|exchanged| {
+        let mut usual = Usual::default();
+        for _ in 0..5 {
+            let normal = block(Seen { throttled: 0.2, ..seen() });
+            assert_eq!(usual.judge(&Limits::default(), &ARMS, &normal), None);
+        }
+        let mut last = Block { lag: Duration::from_millis(lag_ms), ..block(after.clone()) };
+        if exchanged {
+            last.arms.reverse();
+        }
+        usual.judge(&Limits::default(), &ARMS, &last)
+    })
+}
+
+#[test]
+fn each_condition_has_its_reason_whichever_arm_it_is() {
+    let usual = Seen { throttled: 0.2, ..seen() };
+    for (what, after, lag_ms, name) in [
+        ("as before", usual.clone(), 1, None),
+        ("late generator", usual.clone(), 6, Some("GeneratorLag")),
+        ("steal", Seen { steal: 0.04, ..usual.clone() }, 1, Some("StealChanged")),
+        ("a little steal", Seen { steal: 0.02, ..usual.clone() }, 1, None),
+        ("no longer throttled", Seen { throttled: 0.0, ..seen() }, 1, Some("ThrottlingChanged")),
+        ("dropped", Seen { dropped: 101, ..usual.clone() }, 1, Some("CopiesDropped")),
+        ("another mix", Seen { mix: vec![6_000, 4_000], ..usual.clone() }, 1, Some("MixMoved")),
+        ("nearly the mix", Seen { mix: vec![6_900, 3_100], ..usual.clone() }, 1, None),
+        ("half the requests", Seen { offered: 5_000, ..usual.clone() }, 1, Some("ArmsUnequal")),
+        ("no requests", Seen { offered: 0, ..usual.clone() }, 1, Some("Incomplete")),
+        ("slow, with errors", Seen { answered: 1, values: vec![Some(1e9)], ..usual.clone() }, 1, None),
+    ] {
+        for found in judged(after, lag_ms) {
+            let text = found.map(|void| std::format!("{void:?}"));
+            assert!(
+                text.as_deref().map(|text| text.split([' ', '(']).next().unwrap()) == name,
+                "{what}: {text:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_bad_start_does_not_make_the_rest_void() {
+    let mut usual = Usual::default();
+    let mut void = 0;
+    for at in 0..20 {
+        let steal = if at < 3 { 0.2 } else { 0.0 };
+        void +=
+            usize::from(usual.judge(&Limits::default(), &ARMS, &block(Seen { steal, ..seen() })).is_some());
+    }
+    assert!(void <= 4, "{void}");
+}
+
+#[test]
+fn a_missing_arm_is_no_panic() {
+    let only = Block { arms: vec![seen()], ..Block::default() };
+    assert_eq!(Usual::default().judge(&Limits::default(), &ARMS, &only), Some(Void::Incomplete));
+}
