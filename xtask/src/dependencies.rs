@@ -9,7 +9,7 @@ use std::fs;
 type Uses = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// What the crates themselves use.
-const TABLE: [Uses; 29] = [
+const TABLE: [Uses; 30] = [
     ("units", &[]),
     ("stats", &[]),
     ("control", &[("stats", "random streams, intervals, drift"), ("units", QUANTITIES)]),
@@ -141,8 +141,17 @@ const TABLE: [Uses; 29] = [
         ],
     ),
     (
+        "agent",
+        &[
+            ("host", "the services that it examines"),
+            ("listener", "where it listens, and who has access"),
+            ("study", "the examination"),
+        ],
+    ),
+    (
         "headroom",
         &[
+            ("agent", WIRES),
             ("config", WIRES),
             ("conformance", WIRES),
             ("control", WIRES),

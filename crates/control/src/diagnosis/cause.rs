@@ -15,7 +15,7 @@ pub enum Cause {
     /// The quota of the service: share of the periods in which it was used up. Bound 0.1.
     Throttled,
     /// Others use its cores: share of the time of its threads that could run that they waited for a core, while others used at
-    /// least three tenths of its cores and a fifth of the requests in flight waited so. Bound 0.3.
+    /// least three tenths of its cores, and a fifth of the requests in flight waited so or nearly always a thread did. Bound 0.3.
     Neighbour,
     /// The connection table of the host is full: fill. Bound 0.95.
     ConnectionTable,
@@ -36,7 +36,7 @@ pub enum Cause {
     Lock,
     /// One thread is at the limit of a core while other cores are free: share of a core. Bound 0.9.
     OneThread,
-    /// Another service: share of the requests in flight that wait for its answer, while each waits at least 10 ms. Bound 0.5.
+    /// Another service: share of the requests in flight that wait for its answer, while each waits at least 10 ms. Bound 0.4.
     Upstream,
     /// The service uses all of its cores: share. Bound 0.85.
     Processor,
@@ -132,7 +132,7 @@ impl Cause {
             Cause::Retransmits => (if overflows(seen) { 0.0 } else { seen.sent_again? }, 0.005),
             Cause::Lock => (lock(seen)?, 0.4),
             Cause::OneThread => (one_thread(seen), 0.9),
-            Cause::Upstream => (upstream(seen)?, 0.5),
+            Cause::Upstream => (upstream(seen)?, 0.4),
             Cause::Processor => (processor(seen), 0.85),
             Cause::Workers => workers(seen)?,
             Cause::AcceptQueue => (seen.overflows?, 0.2),
@@ -194,7 +194,9 @@ fn neighbour(seen: &Seen) -> Option<f64> {
     let others = seen.others?;
     let throttled = seen.throttled.map_or(0.0, |throttled| throttled.threads);
     let waiting = seen.waiting - throttled;
-    let matters = waiting >= 0.1 && waiting >= 0.2 * seen.in_flight.unwrap_or(0.0);
+    // Requests may wait elsewhere while a thread is without a core now and then; not where one nearly always wants to run.
+    let wanted = waiting >= 0.2 * seen.in_flight.unwrap_or(0.0) || waiting + seen.used >= 0.8;
+    let matters = waiting >= 0.1 && wanted;
     let busy = others >= 0.3 * seen.cores && matters && seen.used < 0.85 * seen.cores;
     Some(if busy { share(waiting, seen.used) } else { 0.0 })
 }

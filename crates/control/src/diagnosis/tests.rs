@@ -53,7 +53,8 @@ fn a_healthy_service_has_no_finding_and_all_is_ruled_out() {
 
 #[test]
 fn each_cause_is_found_by_its_signal() {
-    let cases: [(&str, fn(&mut Seen)); 19] = [
+    type Change = fn(&mut Seen);
+    let cases: [(&str, Change); 19] = [
         ("tester", |seen| seen.client = Some(Client { busiest_thread: 0.97, ..Client::default() })),
         ("tester", |seen| seen.client = Some(Client { throttled: Some(0.5), ..Client::default() })),
         ("stolen", |seen| seen.stolen = Some(0.3)),
@@ -106,6 +107,18 @@ fn a_service_at_its_limit_is_not_held_up_by_its_client() {
     assert_eq!(found(|seen| (seen.client, seen.used) = (Some(full), 1.8)), ["processor"]);
     // If it is, nothing else is said.
     assert_eq!(found(|seen| (seen.client, seen.stolen) = (Some(full), Some(0.2))), ["tester"]);
+}
+
+#[test]
+fn others_matter_where_requests_or_a_thread_wait_for_a_core() {
+    let wait = |seen: &mut Seen, used: f64, waiting: f64, in_flight: f64| {
+        (seen.others, seen.used, seen.waiting) = (Some(1.2), used, waiting);
+        (seen.in_flight, seen.working) = (Some(in_flight), in_flight);
+    };
+    // An event loop that nearly always wants to run, with many requests in flight.
+    assert_eq!(found(|seen| wait(seen, 0.45, 0.55, 8.0)), ["neighbour"]);
+    // Requests that mostly wait for something else.
+    assert_eq!(found(|seen| wait(seen, 0.3, 0.25, 8.0)), [] as [&str; 0]);
 }
 
 #[test]

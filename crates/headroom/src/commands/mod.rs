@@ -1,5 +1,6 @@
 //! One file for each command: `Args` (what was typed), `run` (what happens).
 
+pub mod agent;
 pub mod bisect;
 pub mod calibrate;
 pub mod compare;

@@ -4,6 +4,7 @@ use super::disturbance::again_if_disturbed;
 use super::programs::{Server, alone, free_address, headroom, json, load, refused, text};
 use super::schema::check;
 use serde_json::Value;
+use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::process::Command;
 
@@ -77,6 +78,49 @@ fn the_summary_and_the_ledger_name_what_limits_a_run() {
 }
 
 #[test]
+fn an_agent_answers_over_its_socket_and_changes_nothing() {
+    let address = free_address();
+    let service = service(address, &["--wait", "1ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent.sock");
+    let listen = format!("unix:{}", socket.display());
+    let mut agent = headroom(&["agent", "--listen", &listen]).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    let ask = |request: &str| {
+        let mut stream = loop {
+            match std::os::unix::net::UnixStream::connect(&socket) {
+                Ok(stream) => break stream,
+                Err(error) => assert!(begun.elapsed().as_secs() < 20, "{error}"),
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        };
+        write!(stream, "{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = ask(&format!("GET /doctor?pid={}&seconds=2", service.id()));
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    check(&serde_json::from_str(documents::doctor::SCHEMA).unwrap(), &serde_json::from_str(body).unwrap());
+    for (request, status, said) in [
+        ("GET /doctor", "400", "name a service"),
+        ("GET /doctor?pid=4194999", "404", "no process has the id"),
+        ("GET /doctor?pid=1&seconds=900", "400", "2 to 60"),
+        ("POST /doctor?pid=1", "4", ""),
+    ] {
+        let answer = ask(request);
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains(said),
+            "{request}: {answer}"
+        );
+    }
+    Command::new("kill").arg(agent.id().to_string()).status().unwrap();
+    assert!(agent.wait().unwrap().success());
+    assert!(!socket.exists());
+}
+
+#[test]
 fn what_cannot_be_examined_is_refused() {
     for (flags, said) in [
         (&["--pid", "4194999"][..], "no process has the id 4194999"),
@@ -87,4 +131,6 @@ fn what_cannot_be_examined_is_refused() {
         let output = headroom(&[&["doctor"], flags].concat()).output().unwrap();
         assert!(refused(&output).contains(said), "{}", text(&output.stderr));
     }
+    let output = headroom(&["agent", "--listen", "127.0.0.1:0"]).output().unwrap();
+    assert!(refused(&output).contains("give a file with a token"), "{}", text(&output.stderr));
 }

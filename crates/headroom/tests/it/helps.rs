@@ -3,11 +3,12 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 41] = [
+const COMMANDS: [&[&str]; 42] = [
     &[],
     &["load"],
     &["find"],
     &["doctor"],
+    &["agent"],
     &["replay"],
     &["compare"],
     &["gateway"],
@@ -82,7 +83,8 @@ fn examples_can_be_copied() {
         let Some((_, examples)) = text.split_once("Examples:\n") else { continue };
         let mut goes_on = false;
         for line in examples.lines().take_while(|line| !line.is_empty()) {
-            let of_others = ["curl ", "terraform "].iter().any(|name| line.trim_start().starts_with(name));
+            let of_others =
+                ["curl ", "ssh ", "terraform "].iter().any(|name| line.trim_start().starts_with(name));
             let is_command = line.contains("headroom ") || of_others || goes_on;
             assert!(is_command || line.ends_with([':', '?']), "{command:?} is broken in this line: {line}");
             goes_on = is_command && line.ends_with(['\\', '|']);

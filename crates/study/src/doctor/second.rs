@@ -54,11 +54,10 @@ impl Seconds {
             let ticks = after.since(before);
             ticks.stolen as f64 / ticks.total().max(1) as f64
         });
-        let stalled = |of: fn(&Reading) -> Option<Duration>| {
-            let (before, after) = of(before).zip(of(after))?;
-            Some(after.saturating_sub(before).as_secs_f64() / seconds)
-        };
-        seen.memory_wait = stalled(|reading| reading.pressure.memory.map(|stalls| stalls.some));
+        let waits = |reading: &Reading| reading.pressure.memory.map(|stalls| stalls.some);
+        seen.memory_wait = waits(before)
+            .zip(waits(after))
+            .map(|(before, after)| after.saturating_sub(before).as_secs_f64() / seconds);
         let reached =
             |reading: &Reading| reading.memory_limits.iter().map(|limit| limit.reached).sum::<u64>();
         seen.reclaims = Some(reached(after).saturating_sub(reached(before)) as f64 / seconds);
