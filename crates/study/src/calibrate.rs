@@ -25,11 +25,11 @@ mod endpoints;
 mod figure;
 mod fit;
 mod heads;
-mod launch;
 mod measure;
 mod metered;
 mod model;
 mod seen;
+mod start;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -42,11 +42,11 @@ pub use endpoints::{Cost, Single};
 pub use figure::{CONFIDENCE, Figure, WIDEST};
 pub use fit::{Bound, Fitted, NoFit, fit, fit_measured};
 pub use heads::{PartSource, PartTime, parts};
-pub use launch::{Launched, NoLaunch, StartUp, launch};
 pub use measure::{Event, Failed, Measured, Trial, Wanted, measure};
 pub use metered::{Metered, NotMetered};
 pub use model::{Kind, Load, Model, Pool, Predicted, predict};
 pub use seen::{Seen, lock_of};
+pub use start::{StartUp, launch};
 pub use stored::{FromRuns, NotUsable, Wish, from_runs};
 pub(crate) use stored::{same, usable};
 

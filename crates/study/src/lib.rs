@@ -10,6 +10,7 @@
 //! tune   cheaper settings of a case that keep its goal: the search, the frontier, what each change saves
 //! simulate  stages and seeds of a case, on all cores
 //! parts  a closed-loop step, a trial, a cool-down: what procedures like the search are made of
+//! launch a service that is started by a command, and stopped with all that it started
 //! drive  the loop that looks at a running plan, below all of them
 //! ```
 #![warn(missing_docs)]
@@ -19,8 +20,11 @@ pub mod doctor;
 mod drive;
 pub mod find;
 pub mod forecast;
+mod launch;
 pub mod load;
 mod parts;
 pub mod plan;
 pub mod simulate;
 pub mod tune;
+
+pub use launch::{Launched, NoLaunch, Output};

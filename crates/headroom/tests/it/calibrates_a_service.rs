@@ -195,6 +195,6 @@ fn commands_that_never_get_ready_are_named_with_what_they_printed() {
     let (server, url) = waiting_service();
     let there = calibrate(&url, folder.path(), &["--command", "sleep 600"]);
     drop(server);
-    assert!(text(&there.stderr).contains("responds before --command"), "{}", text(&there.stderr));
+    assert!(text(&there.stderr).contains("responds before the command"), "{}", text(&there.stderr));
     assert!(!folder.path().join("case.yaml").exists());
 }

@@ -1,16 +1,12 @@
-//! Starts a service by a command, measures its start-up, and stops it with all that it started.
+//! Starts a service by a command, waits until it responds, and stops it with all that it started.
 //!
-//! The command runs in a process group of its own, so that a signal reaches its children too. It is started several times:
-//! one start-up does not show how much start-ups vary.
+//! The command runs in a process group of its own, so that a signal reaches its children too.
 
-use super::figure::{CONFIDENCE, Figure};
-use super::measure::Wanted;
 use crate::drive::Drive;
-use ::load::{Model, Plan, Watch};
+use ::load::{Connecting, Model, Plan, Watch, Work};
 use host::Service;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
-use stats::student_t;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
 use std::num::NonZeroU32;
 use std::os::unix::process::CommandExt;
@@ -26,34 +22,33 @@ pub struct Launched {
     output: Arc<Mutex<VecDeque<String>>>,
 }
 
-/// What starts of a service showed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct StartUp {
-    /// From the start of the command to the first good response, in seconds.
-    pub ready: Figure,
-    /// Processor time until then, in seconds.
-    pub cpu: Figure,
-}
-
-impl StartUp {
-    /// The time until ready, and the share of the cores that it uses meanwhile, where their number is known.
-    pub fn boot(&self, cores: Option<f64>) -> (Duration, Option<f64>) {
-        let ready = self.ready.value.max(f64::MIN_POSITIVE);
-        (Duration::from_secs_f64(ready), cores.map(|cores| self.cpu.value / ready / cores))
-    }
+/// The request that shows whether a service responds.
+pub(crate) struct Probe<'a> {
+    /// The requests and where they go.
+    pub(crate) work: &'a Work,
+    /// How connections are opened.
+    pub(crate) connecting: &'a Connecting,
+    /// Whether a connection carries more than one request.
+    pub(crate) keep_alive: bool,
+    /// The time-out of a request.
+    pub(crate) timeout: Duration,
+    /// Whether to end now; asked many times a second.
+    pub(crate) interrupted: &'a dyn Fn() -> bool,
 }
 
 /// Why a service was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoLaunch {
     /// Another service is there.
-    #[error("the target responds before --command is started; stop that service, or measure it with --pid")]
+    #[error(
+        "the target responds before the command is started; stop that service, or measure it by its process id"
+    )]
     InUse,
     /// There is no such command.
-    #[error("--command cannot be started: {0}")]
+    #[error("the command cannot be started: {0}")]
     Spawn(String),
     /// It ended.
-    #[error("--command ended with {status} before it was ready{output}")]
+    #[error("the command ended with {status} before it was ready{output}")]
     Ended {
         /// How.
         status: String,
@@ -61,7 +56,7 @@ pub enum NoLaunch {
         output: Output,
     },
     /// It does not respond.
-    #[error("--command had no good response within {}; --ready-within waits longer{output}", units::show_duration(*.within))]
+    #[error("the command had no good response within {} (ready-within waits longer){output}", units::show_duration(*.within))]
     NotReady {
         /// How long it was waited for.
         within: Duration,
@@ -87,32 +82,12 @@ impl std::fmt::Display for Output {
     }
 }
 
-/// Starts the command several times; the last one keeps running. `wanted` has no service yet.
-///
-/// # Errors
-/// See [`NoLaunch`].
-pub fn launch(command: &str, within: Duration, wanted: &Wanted<'_>) -> Result<(Launched, StartUp), NoLaunch> {
-    if responds(wanted) {
-        return Err(NoLaunch::InUse);
-    }
-    let (mut ready, mut cpu) = (Vec::new(), Vec::new());
-    loop {
-        let begun = Instant::now();
-        let mut launched = Launched::start(command)?;
-        launched.wait(begun + within, within, wanted)?;
-        ready.push(begun.elapsed().as_secs_f64());
-        cpu.push(launched.service.cpu().unwrap_or_default().as_secs_f64());
-        if ready.len() >= STARTS {
-            return Ok((launched, StartUp { ready: mean(&ready), cpu: mean(&cpu) }));
-        }
-    }
-}
-
 impl Launched {
-    fn start(command: &str) -> Result<Self, NoLaunch> {
+    /// Starts the command of a shell, with these variables added to its environment.
+    pub(crate) fn start(command: &str, env: &BTreeMap<String, String>) -> Result<Self, NoLaunch> {
         let failed = |error: &dyn std::fmt::Display| NoLaunch::Spawn(error.to_string());
         let mut shell = Command::new("sh");
-        shell.args(["-c", command]).process_group(0);
+        shell.args(["-c", command]).envs(env).process_group(0);
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = shell.spawn().map_err(|error| failed(&error))?;
         let output = Arc::new(Mutex::new(VecDeque::new()));
@@ -137,17 +112,21 @@ impl Launched {
         &self.service
     }
 
-    fn wait(&mut self, until: Instant, within: Duration, wanted: &Wanted<'_>) -> Result<(), NoLaunch> {
+    /// Waits for the first good response.
+    pub(crate) fn wait(
+        &mut self,
+        until: Instant,
+        within: Duration,
+        probe: &Probe<'_>,
+    ) -> Result<(), NoLaunch> {
         loop {
-            if (wanted.interrupted)() {
+            if (probe.interrupted)() {
                 return Err(NoLaunch::Interrupted);
             }
-            if let Ok(Some(status)) = self.child.try_wait() {
-                // What it printed last is still on its way.
-                std::thread::sleep(NAP);
-                return Err(NoLaunch::Ended { status: status.to_string(), output: self.last_lines() });
+            if let Some((status, output)) = self.ended() {
+                return Err(NoLaunch::Ended { status, output });
             }
-            if responds(wanted) {
+            if responds(probe) {
                 return Ok(());
             }
             if Instant::now() > until {
@@ -155,6 +134,14 @@ impl Launched {
             }
             std::thread::sleep(NAP);
         }
+    }
+
+    /// How it ended, with its last lines; `None` while it runs.
+    pub(crate) fn ended(&mut self) -> Option<(String, Output)> {
+        let status = self.child.try_wait().ok()??;
+        // What it printed last may not be read yet.
+        std::thread::sleep(NAP);
+        Some((status.to_string(), self.last_lines()))
     }
 
     fn last_lines(&self) -> Output {
@@ -217,29 +204,20 @@ fn keep(pipe: impl Read + Send + 'static, lines: &Arc<Mutex<VecDeque<String>>>) 
 }
 
 /// Whether the target has a good response to one request.
-fn responds(wanted: &Wanted<'_>) -> bool {
+pub(crate) fn responds(probe: &Probe<'_>) -> bool {
     let plan = Plan {
         requests: Some(1),
         duration: None,
-        timeout: wanted.timeout.min(PROBE),
-        connecting: wanted.connecting.clone(),
-        keep_alive: wanted.keep_alive,
-        ..Plan::new(wanted.work.clone(), Model::closed(NonZeroU32::MIN))
+        timeout: probe.timeout.min(PROBE),
+        connecting: probe.connecting.clone(),
+        keep_alive: probe.keep_alive,
+        ..Plan::new(probe.work.clone(), Model::closed(NonZeroU32::MIN))
     };
     let Ok(mut drive) = Drive::start(plan, &Watch { every: LOOK, ..Watch::default() }) else { return false };
     while !drive.look(|_| None::<()>).map_or(true, |look| look.finished) {}
     drive.finish().is_ok_and(|measurement| measurement.good() > 0)
 }
 
-fn mean(values: &[f64]) -> Figure {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Figure::new(mean, student_t(1.0 - CONFIDENCE, count - 1.0) * (squares / (count - 1.0) / count).sqrt())
-}
-
-/// Starts of the service.
-const STARTS: usize = 3;
 /// How often it is asked whether it is ready.
 const NAP: Duration = Duration::from_millis(20);
 /// How often a probe is looked at.
@@ -261,7 +239,7 @@ mod tests {
     fn a_service_is_stopped_with_its_children() {
         // A child that ignores SIGTERM and one that does not.
         let script = "sleep 600 & (trap '' TERM; exec sleep 601) & echo started; wait";
-        let launched = Launched::start(script).unwrap();
+        let launched = Launched::start(script, &BTreeMap::new()).unwrap();
         let until = Instant::now() + PATIENCE;
         while launched.last_lines().0.is_empty() && Instant::now() < until {
             std::thread::sleep(NAP);
@@ -282,8 +260,11 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_kept() {
-        let mut launched =
-            Launched::start("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line $i; done; exit 3").unwrap();
+        let mut launched = Launched::start(
+            "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line $i; done; exit 3",
+            &BTreeMap::new(),
+        )
+        .unwrap();
         let status = launched.child.wait().unwrap();
         assert_eq!(status.code(), Some(3));
         let until = Instant::now() + PATIENCE;
@@ -293,14 +274,5 @@ mod tests {
         let lines = launched.last_lines();
         assert_eq!((lines.0.len(), lines.0[0].as_str()), (LINES, "line 3"));
         assert!(lines.to_string().starts_with("; its last lines:\n  line 3\n"), "{lines}");
-    }
-
-    #[test]
-    fn the_interval_of_three_starts_is_that_of_students_t() {
-        let figure = mean(&[1.0, 1.1, 1.2]);
-        assert!(
-            (figure.value - 1.1).abs() < 1e-9 && (figure.half_width() - 0.1686).abs() < 1e-3,
-            "{figure:?}"
-        );
     }
 }
