@@ -1,4 +1,4 @@
-//! The gateway file, the scenario file, and the case file.
+//! The gateway file, the scenario file, the case file, and the experiment file.
 //!
 //! ```text
 //! text --yaml--> tree with spans --table--> File* tables --check--> gateway::settings::Settings
@@ -8,13 +8,14 @@
 //! what was found, the bound, the way out and the place in the source. The reader and the JSON Schema are generated
 //! from one declaration of the tables, in `file`. The crate `fields` has the parts that all files share.
 //!
-//! [`scenario`] and [`case`] read the other files, with the same parts.
+//! [`scenario`], [`case`] and [`experiment`] read the other files, with the same parts.
 //!
 //! [`write()`] writes settings as a file; [`quick`] makes settings from a few flags.
 #![warn(missing_docs)]
 
 pub mod case;
 mod check;
+pub mod experiment;
 mod file;
 mod kind;
 mod quick;

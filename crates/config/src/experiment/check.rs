@@ -1,0 +1,346 @@
+//! Checks bounds and contradictions of an experiment file, and that one variable is changed.
+
+use super::changes::{Recorded, changes};
+use super::file::{ArmTable, ExperimentTable, LoadTable};
+use super::{Arm, Design, Ends, Experiment, Pace, Primary, Requests, SecondControl, Shared};
+use fields::{At, Count, Frequency, Place, Report, Share, Span, Text, check_name, word};
+use load::scenario::split_url;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::time::Duration;
+use units::show_duration;
+
+/// The experiment; only valid if there are no problems.
+pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &Path) -> Option<Experiment> {
+    if let Some(name) = &file.experiment.0 {
+        check_name(&name.value.0, &name.place, report);
+    }
+    let load = file.load.0.as_ref();
+    let requests = load.and_then(|load| requests(load, report, folder));
+    let pace = load.and_then(|load| pace(load, report));
+    let control = file.control.0.as_ref().map(|at| (arm(at, report), at));
+    let candidates = file.candidates.0.as_ref().map(|list| candidates(list, control.as_ref(), report));
+    let second_control = second_control(file.second_control.as_ref(), control.as_ref(), report);
+    let primary = primary(file.primary.as_ref(), control.as_ref(), candidates.as_deref(), report);
+    let time = span(file.time.as_ref(), TIME, (TIME_MIN, DAY), report);
+    let block = span(file.block.as_ref(), BLOCK.min(time / BLOCKS), (BLOCK_MIN, time / BLOCKS_MIN), report);
+    let shared =
+        [("unknown", Shared::Unknown), ("nothing", Shared::Nothing), ("something", Shared::Something)];
+    let designs = [
+        ("duet", Some(Design::Duet)),
+        ("alternating", Some(Design::Alternating)),
+        ("slices", Some(Design::Slices)),
+    ];
+    Some(Experiment {
+        margin: share(file.margin.as_ref(), MARGIN, report),
+        harm: share(file.harm.as_ref(), HARM, report),
+        effect: share(file.effect.as_ref(), EFFECT, report),
+        time,
+        warm_up: span(file.warm_up.as_ref(), WARM_UP, (Duration::ZERO, time / 2), report),
+        block,
+        ready_within: span(file.ready_within.as_ref(), READY_WITHIN, (Duration::from_millis(1), DAY), report),
+        timeout: load.map_or(TIMEOUT, |load| {
+            span(load.value.timeout.as_ref(), TIMEOUT, (Duration::from_millis(1), DAY), report)
+        }),
+        design: file.design.as_ref().and_then(|at| word(Some(at), &designs, report)),
+        ends: word(
+            file.ends.as_ref(),
+            &[("planned", Ends::Planned), ("decided", Ends::Decided), ("time", Ends::Time)],
+            report,
+        ),
+        shared: word(file.shared.as_ref(), &shared, report),
+        second_control,
+        primary,
+        name: file.experiment.0.as_ref()?.value.0.clone(),
+        variable: file.variable.0.as_ref()?.value.0.clone(),
+        requests: requests?,
+        pace: pace?,
+        control: control?.0,
+        candidates: candidates?,
+    })
+}
+
+fn requests(at: &At<LoadTable>, report: &mut Report, folder: &Path) -> Option<Requests> {
+    let LoadTable { paths, requests, reads_only, scenario, .. } = &at.value;
+    let given: Vec<(&str, &Place)> = [
+        ("paths", paths.as_ref().map(|at| &at.place)),
+        ("requests", requests.as_ref().map(|at| &at.place)),
+        ("scenario", scenario.as_ref().map(|at| &at.place)),
+    ]
+    .into_iter()
+    .filter_map(|(name, place)| Some((name, place?)))
+    .collect();
+    one_of(&given, "paths", "requests", "scenario", &at.place, report);
+    if let (Some(at), None) = (reads_only, requests) {
+        let message = "`reads_only` is for `requests`".to_owned();
+        report.wrong(&at.place, message, "no effect", "remove it".to_owned());
+    }
+    if let Some(at) = paths {
+        if at.value.is_empty() {
+            report.wrong(&at.place, "no path".to_owned(), "empty", "write `paths: [/]`".to_owned());
+        }
+        for path in at.value.iter().filter(|path| !path.value.0.starts_with('/')) {
+            let message = format!("`{}` is no path", path.value.0);
+            report.wrong(&path.place, message, "this value", "paths begin with `/`".to_owned());
+        }
+        return Some(Requests::Paths(at.value.iter().map(|path| path.value.0.clone()).collect()));
+    }
+    let listed = |at: &At<Text>| Requests::Listed {
+        file: folder.join(&at.value.0),
+        reads_only: reads_only.as_ref().is_some_and(|at| at.value.0),
+    };
+    requests
+        .as_ref()
+        .map(listed)
+        .or_else(|| scenario.as_ref().map(|at| Requests::Scenario(folder.join(&at.value.0))))
+}
+
+fn pace(at: &At<LoadTable>, report: &mut Report) -> Option<Pace> {
+    let LoadTable { rate, users, .. } = &at.value;
+    if let Some(At { value: Frequency(rate), place }) = rate
+        && rate.per_second() <= 0.0
+    {
+        report.wrong(place, "no load".to_owned(), "zero", "write a rate such as `100/s`".to_owned());
+    }
+    match (rate, users) {
+        (Some(rate), None) => Some(Pace::Rate(rate.value.0)),
+        (None, Some(At { value: Count(users), place })) => {
+            if *users == 0 {
+                report.wrong(place, "no load".to_owned(), "zero", "write a number such as `8`".to_owned());
+            }
+            NonZeroU32::new(*users).map(Pace::Users)
+        }
+        (Some(_), Some(users)) => {
+            let message = "expected only one of `rate` and `users`".to_owned();
+            report.wrong(&users.place, message, "another model", "keep one of them".to_owned());
+            None
+        }
+        (None, None) => {
+            // A key that has a problem of its own seems absent.
+            if !report.knows_of(&at.place.path) {
+                let help = "add `rate: 100/s` (open model) or `users: 8` (closed model)".to_owned();
+                report.wrong(&at.place, "`rate` or `users` is missing".to_owned(), "in this table", help);
+            }
+            None
+        }
+    }
+}
+
+/// Reports where not exactly one of three keys is given.
+fn one_of(given: &[(&str, &Place)], a: &str, b: &str, c: &str, table: &Place, report: &mut Report) {
+    match given {
+        [_] => (),
+        [] if report.knows_of(&table.path) => (),
+        [] => {
+            let message = format!("`{a}`, `{b}` or `{c}` is missing");
+            report.wrong(table, message, "in this table", "add `paths: [/]`".to_owned());
+        }
+        [_, (_, second), ..] => {
+            let message = format!("expected only one of `{a}`, `{b}` and `{c}`");
+            report.wrong(second, message, "another one", "keep one of them".to_owned());
+        }
+    }
+}
+
+fn arm(at: &At<ArmTable>, report: &mut Report) -> Arm {
+    let ArmTable { value, command, env, url, pid, own_store } = &at.value;
+    check_name(&value.value.0, &value.place, report);
+    let has_port = command.as_ref().is_some_and(|command| command.value.0.contains(PORT));
+    let wrong = |place: &Place, message: &str, help: &str, report: &mut Report| {
+        report.wrong(place, message.to_owned(), "here", help.to_owned());
+    };
+    match (command, url) {
+        (None, None) if !report.knows_of(&at.place.path) => wrong(
+            &at.place,
+            "`command` or `url` is missing",
+            "add the command that starts the service, or the `url` of one that runs already",
+            report,
+        ),
+        (Some(command), None) if !has_port => wrong(
+            &command.place,
+            "the command has no `{port}`, and there is no `url`",
+            "write `{port}` where the port of the service is, or add its `url`",
+            report,
+        ),
+        (_, Some(url)) if url.value.0.contains(PORT) && !has_port => wrong(
+            &url.place,
+            "`{port}` is the port of a command, and there is none with it",
+            "write the port, or `{port}` in `command` too",
+            report,
+        ),
+        (_, Some(url))
+            if split_url(&url.value.0.replace(PORT, "1")).is_none_or(|(_, path)| path.len() > 1) =>
+        {
+            wrong(
+                &url.place,
+                "this is no address that requests can be sent to",
+                "write it as `http://host:port`; paths are in `load`",
+                report,
+            );
+        }
+        _ => (),
+    }
+    if let (Some(pid), Some(_)) = (pid, command) {
+        wrong(
+            &pid.place,
+            "`pid` beside `command`",
+            "remove it: the command has a process of its own",
+            report,
+        );
+    }
+    if let (Some(env), None) = (env, command) {
+        wrong(&env.place, "`env` without `command`", "add the command, or remove it", report);
+    }
+    let variables = env.iter().flat_map(|at| at.value.iter());
+    Arm {
+        value: value.value.0.clone(),
+        command: command.as_ref().map(|at| at.value.0.clone()),
+        env: variables
+            .filter_map(|named| Some((named.name.clone(), named.value.as_ref()?.value.0.clone())))
+            .collect(),
+        url: url.as_ref().map_or_else(|| format!("http://127.0.0.1:{PORT}"), |at| at.value.0.clone()),
+        pid: pid.as_ref().map(|at| at.value.0),
+        own_store: own_store.as_ref().is_some_and(|at| at.value.0),
+    }
+}
+
+fn candidates(
+    list: &At<Vec<At<ArmTable>>>,
+    control: Option<&(Arm, &At<ArmTable>)>,
+    report: &mut Report,
+) -> Vec<Arm> {
+    if list.value.is_empty() && !report.knows_of(&list.place.path) {
+        let help = "add one; a copy of the control shows how much equal services differ".to_owned();
+        report.wrong(&list.place, "no candidate".to_owned(), "empty", help);
+    }
+    let mut found: Vec<Arm> = Vec::new();
+    for at in &list.value {
+        let candidate = arm(at, report);
+        if found.iter().any(|earlier| earlier.value == candidate.value) {
+            let message = format!("another candidate has the value `{}` too", candidate.value);
+            let help = "verdicts are named by the value; give it another one".to_owned();
+            report.wrong(&at.value.value.place, message, "again", help);
+        }
+        if let Some((control, _)) = control {
+            one_variable(control, &candidate, at, report);
+        }
+        found.push(candidate);
+    }
+    found
+}
+
+/// Refuses a candidate that differs from the control in more than one place.
+fn one_variable(control: &Arm, candidate: &Arm, at: &At<ArmTable>, report: &mut Report) {
+    let (Some(ours), Some(theirs)) = (&control.command, &candidate.command) else { return };
+    let found = changes(
+        &Recorded { command: ours, env: &control.env, url: &control.url },
+        &Recorded { command: theirs, env: &candidate.env, url: &candidate.url },
+    );
+    if found.len() > 1 {
+        let named: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "the candidate `{}` differs from the control in {} places: {}",
+            candidate.value,
+            found.len(),
+            named.join("; ")
+        );
+        let help = "change one variable, so that the verdict is about it; try the others in experiments of their own";
+        let place = at.value.command.as_ref().map_or(&at.place, |command| &command.place);
+        report.wrong(place, message, "more than one change", help.to_owned());
+    }
+}
+
+fn second_control(
+    at: Option<&At<Text>>,
+    control: Option<&(Arm, &At<ArmTable>)>,
+    report: &mut Report,
+) -> SecondControl {
+    let again =
+        control.and_then(|(arm, _)| arm.command.as_ref()).is_some_and(|command| command.contains(PORT));
+    let Some(at) = at else { return if again { SecondControl::First } else { SecondControl::Off } };
+    let words = [
+        ("first", SecondControl::First),
+        ("alongside", SecondControl::Alongside),
+        ("off", SecondControl::Off),
+    ];
+    let found = word(Some(at), &words, report);
+    if found != SecondControl::Off && control.is_some() && !again {
+        let message = "a second control needs a `command` of the control with `{port}`".to_owned();
+        report.wrong(&at.place, message, "this value", "add it, or write `off`".to_owned());
+    }
+    found
+}
+
+fn primary(
+    at: Option<&At<Text>>,
+    control: Option<&(Arm, &At<ArmTable>)>,
+    candidates: Option<&[Arm]>,
+    report: &mut Report,
+) -> Primary {
+    let words = [
+        ("p50", Primary::P50),
+        ("p95", Primary::P95),
+        ("p99", Primary::P99),
+        ("errors", Primary::Errors),
+        ("processor_time", Primary::ProcessorTime),
+        ("memory", Primary::Memory),
+    ];
+    let found = word(at, &words, report);
+    let arms = control.into_iter().map(|(arm, _)| arm).chain(candidates.into_iter().flatten());
+    let unknown = arms.filter(|arm| arm.command.is_none() && arm.pid.is_none()).count();
+    if let (Some(at), true) = (at, unknown > 0)
+        && matches!(found, Primary::ProcessorTime | Primary::Memory)
+    {
+        let message = format!("`{}` is known of services with `command` or `pid` only", at.value.0);
+        let help = "add `pid` to the other services, or choose a response time".to_owned();
+        report.wrong(&at.place, message, "this measure", help);
+    }
+    found
+}
+
+/// A share above 0.
+fn share(at: Option<&At<Share>>, default: f64, report: &mut Report) -> f64 {
+    let Some(At { value: Share(share), place }) = at else { return default };
+    if share.get() <= 0.0 {
+        let help = format!("{}% is usual", default * 100.0);
+        report.wrong(place, "must be greater than 0%".to_owned(), "zero", help);
+    }
+    share.get()
+}
+
+fn span(
+    at: Option<&At<Span>>,
+    default: Duration,
+    (least, most): (Duration, Duration),
+    report: &mut Report,
+) -> Duration {
+    let Some(At { value: Span(found), place }) = at else { return default.clamp(least, most.max(least)) };
+    if *found < least || *found > most {
+        let message = format!(
+            "{} is outside {} to {}",
+            show_duration(*found),
+            show_duration(least),
+            show_duration(most)
+        );
+        report.wrong(place, message, "outside the bounds", format!("{} is usual", show_duration(default)));
+    }
+    *found
+}
+
+/// What is replaced by the port of a command.
+pub(super) const PORT: &str = "{port}";
+const MARGIN: f64 = 0.01;
+const HARM: f64 = 0.5;
+const EFFECT: f64 = 0.05;
+const TIME: Duration = Duration::from_secs(600);
+const TIME_MIN: Duration = Duration::from_secs(10);
+const WARM_UP: Duration = Duration::from_secs(10);
+const BLOCK: Duration = Duration::from_secs(3);
+/// Blocks of the whole time, if the file does not give their length and it is short.
+const BLOCKS: u32 = 60;
+const BLOCK_MIN: Duration = Duration::from_millis(200);
+/// A difference needs about ten blocks, and so does the noise floor.
+const BLOCKS_MIN: u32 = 20;
+const READY_WITHIN: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(10);
+const DAY: Duration = Duration::from_secs(86_400);

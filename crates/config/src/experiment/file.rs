@@ -1,0 +1,83 @@
+//! The tables of an experiment file. Their descriptions are used in the JSON Schema.
+
+use fields::{At, Count, Frequency, Names, Needed, Share, Span, Switch, Text, tables};
+
+tables! {
+    /// A comparison of a control with candidates in which one variable is changed.
+    ExperimentTable {
+        /// The name of the experiment.
+        experiment: Needed<At<Text>>,
+        /// The one variable that is changed, such as `workers`.
+        variable: Needed<At<Text>>,
+        /// The load, the same for each arm.
+        load: Needed<At<LoadTable>>,
+        /// The service as it is.
+        control: Needed<At<ArmTable>>,
+        /// The services that are compared with it; each has another value of the variable.
+        candidates: Needed<At<Vec<At<ArmTable>>>>,
+        /// A second copy of the control, which shows how much equal services differ: `first` (before the candidates run),
+        /// `alongside` (before and beside them) or `off`. Default: first if the command of the control has `{port}`,
+        /// otherwise off.
+        second_control: Option<At<Text>>,
+        /// Whether the arms share something that both load, such as a database: `nothing`, `something` or `unknown`, which
+        /// blocks with the control alone find out. Default: unknown.
+        shared: Option<At<Text>>,
+        /// The measure that decides: `p50`, `p95`, `p99`, `errors`, `processor_time` or `memory`. Default: p50.
+        primary: Option<At<Text>>,
+        /// Relative effects up to this are called the same. Default: 1%.
+        margin: Option<At<Share>>,
+        /// A candidate whose primary measure is worse by more than this is stopped. Default: 50%.
+        harm: Option<At<Share>>,
+        /// The effect that the experiment is planned to find. Default: 5%.
+        effect: Option<At<Share>>,
+        /// The longest time of the experiment, with its warm-up and the noise floor. Default: 10m.
+        time: Option<At<Span>>,
+        /// How long all arms get load before anything is measured. Default: 10s.
+        warm_up: Option<At<Span>>,
+        /// The length of an arm's part of a block; its first tenth is not measured. Default: a sixtieth of the time, at most
+        /// 3s.
+        block: Option<At<Span>>,
+        /// The longest time from the start of a command to the first good response. Default: 1m.
+        ready_within: Option<At<Span>>,
+        /// `duet`, `alternating` or `slices`. Default: the plan chooses.
+        design: Option<At<Text>>,
+        /// `planned` (after the planned blocks, or later when the primary measure is decided), `decided` (as soon as it is) or
+        /// `time` (when the time is over). Default: planned.
+        ends: Option<At<Text>>,
+    }
+
+    /// The load: one of `paths`, `requests` and `scenario`, and one of `rate` and `users`.
+    LoadTable {
+        /// GET of these paths, in turn.
+        paths: Option<At<Vec<At<Text>>>>,
+        /// An access log, a capture or another list of requests, sent in turn; relative to this file.
+        requests: Option<At<Text>>,
+        /// Leave out requests of the list that change data (POST, PUT, DELETE, ...). Default: false.
+        reads_only: Option<At<Switch>>,
+        /// A scenario file, without its load and base URL; relative to this file.
+        scenario: Option<At<Text>>,
+        /// Open model: the rate of requests (of iterations of a scenario) to each arm.
+        rate: Option<At<Frequency>>,
+        /// Closed model: the number of users at each arm.
+        users: Option<At<Count>>,
+        /// The time-out of a request. Default: 10s.
+        timeout: Option<At<Span>>,
+    }
+
+    /// A service: a `command` that headroom starts and stops, or the `url` of one that runs already.
+    ArmTable {
+        /// The value of the variable.
+        value: At<Text>,
+        /// The shell command that starts it; `{port}` is replaced by a free port.
+        command: Option<At<Text>>,
+        /// Variables of the environment of the command.
+        env: Option<At<Names<At<Text>>>>,
+        /// Its scheme, host and port, such as `http://127.0.0.1:{port}`, which is the default with a command that has
+        /// `{port}`.
+        url: Option<At<Text>>,
+        /// The id of its process, for processor time and memory, if it runs already on this machine.
+        pid: Option<At<Count>>,
+        /// Whether its writes go to a store of its own, so that it may get requests that change data. Default: false.
+        own_store: Option<At<Switch>>,
+    }
+}

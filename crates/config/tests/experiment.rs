@@ -1,0 +1,128 @@
+//! Experiment files: what they mean, and every kind of problem with its place and the way out.
+
+use config::experiment::{Design, Ends, Experiment, Pace, Primary, Requests, SecondControl, Shared};
+use std::path::Path;
+use std::time::Duration;
+
+/// A valid file, in which parts are replaced.
+const BASE: &str = "\
+experiment: workers
+variable: workers
+load: { paths: [/], rate: 100/s }
+control:
+  value: 2
+  command: serve -w 2 -b 127.0.0.1:{port}
+candidates:
+  - value: 4
+    command: serve -w 4 -b 127.0.0.1:{port}
+time: 10m
+";
+
+fn parsed(text: &str) -> Result<Experiment, fields::Problems> {
+    config::experiment::parse("experiment.yaml", text, Path::new("dir"))
+}
+
+/// The plain lines for each change of the valid file.
+fn told(changes: &[(&str, &str)]) -> String {
+    let mut told = String::new();
+    for (from, to) in changes {
+        assert!(BASE.contains(from), "{from}");
+        let text = BASE.replacen(from, to, 1);
+        match parsed(&text) {
+            Ok(_) => panic!("accepted:\n{text}"),
+            Err(problems) => told += &format!("--- {to}\n{}", problems.plain()),
+        }
+    }
+    told
+}
+
+#[test]
+fn defaults_are_those_of_the_description() {
+    let found = parsed(BASE).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(found.requests, Requests::Paths(vec!["/".to_owned()]));
+    assert!(matches!(found.pace, Pace::Rate(rate) if rate.per_second() == 100.0));
+    assert_eq!((found.second_control, found.shared), (SecondControl::First, Shared::Unknown));
+    assert_eq!((found.primary, found.design, found.ends), (Primary::P50, None, Ends::Planned));
+    assert_eq!((found.margin, found.effect, found.harm), (0.01, 0.05, 0.5));
+    assert_eq!((found.block, found.warm_up), (Duration::from_secs(3), Duration::from_secs(10)));
+    assert_eq!(found.control.url, "http://127.0.0.1:{port}");
+    assert!(!found.candidates[0].own_store);
+}
+
+#[test]
+fn each_key_is_read() {
+    let text = BASE
+        .replace("paths: [/], rate: 100/s", "requests: access.log, reads_only: true, users: 8")
+        .replace(
+            "time: 10m",
+            "time: 2m\nblock: 1s\nprimary: p95\ndesign: slices\nends: time\nshared: something\nsecond_control: off",
+        );
+    let found = parsed(&text).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(
+        found.requests,
+        Requests::Listed { file: Path::new("dir/access.log").to_owned(), reads_only: true }
+    );
+    assert!(matches!(found.pace, Pace::Users(users) if users.get() == 8));
+    assert_eq!((found.primary, found.design), (Primary::P95, Some(Design::Slices)));
+    assert_eq!(
+        (found.ends, found.shared, found.second_control),
+        (Ends::Time, Shared::Something, SecondControl::Off)
+    );
+}
+
+#[test]
+fn problems_of_the_load_and_of_numbers() {
+    insta::assert_snapshot!(told(&[
+        ("variable:", "varible:"),
+        ("load: { paths: [/], rate: 100/s }", "load: {}"),
+        ("rate: 100/s", "rate: 0/s"),
+        ("rate: 100/s", "rate: 100/s, users: 8"),
+        ("paths: [/]", "paths: [shop]"),
+        ("paths: [/]", "paths: []"),
+        ("paths: [/]", "paths: [/], scenario: a.yaml"),
+        ("paths: [/]", "paths: [/], reads_only: true"),
+        ("time: 10m", "time: 1s"),
+        ("time: 10m", "block: 2m"),
+        ("time: 10m", "margin: 0%"),
+        ("time: 10m", "design: trio"),
+        ("time: 10m", "primary: p90"),
+    ]));
+}
+
+#[test]
+fn problems_of_the_arms() {
+    insta::assert_snapshot!(told(&[
+        ("    command: serve -w 4 -b 127.0.0.1:{port}\n", ""),
+        ("serve -w 4 -b 127.0.0.1:{port}", "serve -w 4"),
+        ("    command: serve -w 4 -b 127.0.0.1:{port}\n", "    url: 'http://127.0.0.1:{port}'\n"),
+        ("    command: serve -w 4 -b 127.0.0.1:{port}\n", "    url: http://127.0.0.1:80/shop\n"),
+        ("- value: 4", "- value: 4\n    pid: 12"),
+        ("serve -w 4 -b 127.0.0.1:{port}", "serve -w 4 --threads 8 -b 127.0.0.1:{port} --log"),
+        ("serve -w 4 -b", "serve -w 4 -c -b"),
+        ("- value: 4", "- value: 4\n    env: { THREADS: 8 }"),
+        ("time: 10m", "second_control: never"),
+        ("candidates:\n", "candidates:\n  - { value: 4, url: 'http://127.0.0.1:80' }\n"),
+        (
+            "  command: serve -w 2 -b 127.0.0.1:{port}\n",
+            "  url: http://127.0.0.1:80\nsecond_control: first\n"
+        ),
+        ("  command: serve -w 2 -b 127.0.0.1:{port}\n", "  url: http://127.0.0.1:80\nprimary: memory\n"),
+    ]));
+}
+
+#[test]
+fn the_example_is_valid() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/experiment.yaml");
+    config::experiment::read(&path).unwrap_or_else(|problems| panic!("{problems}"));
+}
+
+#[test]
+fn the_schema_in_the_repository_is_current() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/experiment.schema.json");
+    let current = config::experiment::schema_text();
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&kept, &current).unwrap();
+    }
+    let kept = std::fs::read_to_string(&kept).unwrap_or_default();
+    assert!(kept == current, "run the test with UPDATE_SCHEMA=1 and commit schemas/experiment.schema.json");
+}
