@@ -127,7 +127,7 @@ const TABLE: [Uses; 30] = [
     (
         "study",
         &[
-            ("config", "the case file of a calibration, which it writes"),
+            ("config", "the case file of a calibration, which it writes, and experiment files"),
             ("control", "every decision"),
             ("documents", "the outcomes, which it fills"),
             ("gateway", "the settings of the file that a search writes"),

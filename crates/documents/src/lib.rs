@@ -8,6 +8,7 @@ pub mod conformance;
 pub mod demo;
 pub mod doctor;
 pub mod emit;
+pub mod experiment;
 pub mod explain;
 pub mod find;
 pub mod fleet;

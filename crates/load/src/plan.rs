@@ -100,6 +100,11 @@ impl Targets {
         Targets { labels: Some(labels), ..self }
     }
 
+    /// The names of the endpoints, in the order of the results.
+    pub fn endpoints(&self) -> &[String] {
+        &self.endpoints
+    }
+
     /// The most endpoints in the results, except the one for the rest: each takes some hundred kilobytes of histograms.
     pub const ENDPOINTS_MAX: usize = 100;
 }

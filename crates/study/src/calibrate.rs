@@ -41,6 +41,7 @@ pub use document::{Asked, Given, MixSource, Origin, document};
 pub use endpoints::{Cost, Single};
 pub use figure::{CONFIDENCE, Figure, WIDEST};
 pub use fit::{Bound, Fitted, NoFit, fit, fit_measured};
+pub(crate) use heads::changed as changed_server;
 pub use heads::{PartSource, PartTime, parts};
 pub use measure::{Event, Failed, Measured, Trial, Wanted, measure};
 pub use metered::{Metered, NotMetered};

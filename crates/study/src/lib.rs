@@ -5,6 +5,7 @@
 //! load   a plan, run once or several times, with thresholds and metrics beside it
 //! find   the search for the highest rate that holds a goal
 //! doctor what limits a service on this machine, from what the kernel shows of it while it works
+//! experiment  a control against candidates: which is better, worse or the same
 //! forecast  the next two days of a load, with how good such forecasts were so far
 //! plan   capacity: replicas for a load, the bottleneck, and what one more of each part brings
 //! tune   cheaper settings of a case that keep its goal: the search, the frontier, what each change saves
@@ -18,6 +19,7 @@
 pub mod calibrate;
 pub mod doctor;
 mod drive;
+pub mod experiment;
 pub mod find;
 pub mod forecast;
 mod launch;

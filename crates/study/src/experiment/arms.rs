@@ -1,0 +1,110 @@
+//! The services of an experiment: started, asked whether they respond, stopped.
+
+use super::block::Tally;
+use super::{Arm, Event, Failed, Wanted};
+use crate::launch::{Launched, NoLaunch, Probe, responds};
+use host::Service;
+use std::time::Instant;
+
+/// A service that runs.
+pub(super) struct Running {
+    /// What was declared of it.
+    pub(super) arm: Arm,
+    launched: Option<Launched>,
+    /// Its processes, if they are known.
+    pub(super) service: Option<Service>,
+    /// What it answered.
+    pub(super) tally: Tally,
+    /// Its values in blocks that count, by measure.
+    pub(super) values: Vec<Vec<f64>>,
+}
+
+/// A candidate: it runs, or why it does not.
+pub(super) enum Candidate {
+    /// It is compared.
+    Runs(Box<Running>),
+    /// It was left out before the first block.
+    LeftOut {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Running {
+    /// Starts the command of an arm, or asks the service that runs already, and waits for a good response.
+    pub(super) fn start(
+        wanted: &Wanted<'_>,
+        arm: &Arm,
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Self, NoLaunch> {
+        let within = wanted.file.ready_within;
+        let probe = Probe {
+            work: &arm.work,
+            connecting: wanted.connecting,
+            keep_alive: true,
+            timeout: wanted.file.timeout,
+            interrupted: wanted.interrupted,
+        };
+        let mut running = Running {
+            arm: arm.clone(),
+            launched: None,
+            service: arm.service.clone(),
+            tally: Tally::default(),
+            values: Vec::new(),
+        };
+        // A service that runs already is judged by its responses in the warm-up.
+        let Some(command) = &arm.command else { return Ok(running) };
+        if responds(&probe) {
+            return Err(NoLaunch::InUse);
+        }
+        events(Event::Starts(&arm.name));
+        let begun = Instant::now();
+        let mut launched = Launched::start(command, &arm.env)?;
+        launched.wait(begun + within, within, &probe)?;
+        events(Event::Started { name: &arm.name, after: begun.elapsed() });
+        running.service = Some(launched.service().clone());
+        running.launched = Some(launched);
+        Ok(running)
+    }
+
+    /// How its command ended; `None` while it runs, and for a service that was not started here.
+    pub(super) fn ended(&mut self) -> Option<String> {
+        let (status, output) = self.launched.as_mut()?.ended()?;
+        Some(format!("its command ended with {status}{output}"))
+    }
+
+    /// Stops what was started.
+    pub(super) fn stop(&mut self) {
+        self.launched = None;
+        self.service = None;
+    }
+}
+
+/// Starts all arms: the control, the second control, the candidates.
+pub(super) fn start(
+    wanted: &Wanted<'_>,
+    events: &mut dyn FnMut(Event<'_>),
+) -> Result<(Running, Option<Running>, Vec<Candidate>), Failed> {
+    let of_control = |failed: NoLaunch| match failed {
+        NoLaunch::Interrupted => Failed::Interrupted,
+        other => Failed::Control(other),
+    };
+    let control = Running::start(wanted, &wanted.control, events).map_err(of_control)?;
+    let second = wanted.second_control.as_ref().map(|arm| Running::start(wanted, arm, events));
+    let second = second.transpose().map_err(of_control)?;
+    let mut candidates = Vec::new();
+    for arm in &wanted.candidates {
+        candidates.push(match Running::start(wanted, arm, events) {
+            Ok(running) => Candidate::Runs(Box::new(running)),
+            Err(NoLaunch::Interrupted) => return Err(Failed::Interrupted),
+            Err(error) => {
+                let why = error.to_string();
+                events(Event::LeftOut { name: &arm.name, why: &why });
+                Candidate::LeftOut { name: arm.name.clone(), why }
+            }
+        });
+    }
+    Ok((control, second, candidates))
+}

@@ -1,0 +1,218 @@
+//! Load on some arms at once, and what was observed of each.
+
+use super::arms::Running;
+use super::{Failed, Wanted};
+use crate::drive::Drive;
+use ::load::{Arrivals, Model, Plan, Watch};
+use config::experiment::Pace;
+use control::trial::Seen;
+use host::{Disturbance, Sample};
+use measure::{Heads, Histogram, Measurement, Outcome, Part, Reason, SUCCEEDED};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use units::{Quantile, Ratio};
+
+/// What was observed of an arm.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    /// How late the generator was, at p99; zero where it was not late.
+    pub(super) lag: Duration,
+    /// The conditions, without values.
+    pub(super) seen: Seen,
+    /// All requests.
+    pub(super) all: Timed,
+    /// By endpoint.
+    pub(super) routes: Vec<Timed>,
+    /// Processor time of a response, in seconds.
+    pub(super) processor_time: Option<f64>,
+    /// Memory at the end, in bytes.
+    pub(super) memory: Option<f64>,
+    /// Whether the generator had no processor time left.
+    pub(super) generator_busy: bool,
+}
+
+/// Requests, with the times of those that were good or timed out: a fast error is no fast response.
+#[derive(Debug, Default)]
+pub(super) struct Timed {
+    requests: u64,
+    good: u64,
+    times: Histogram,
+}
+
+/// What an arm answered, over all blocks.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) requests: u64,
+    pub(super) statuses: BTreeMap<u16, u64>,
+    /// Bytes of the warm-up, which is measured from its beginning, and its responses.
+    pub(super) sized: (u64, u64),
+    pub(super) heads: Heads,
+}
+
+impl Timed {
+    fn add(&mut self, part: &Part) {
+        self.requests += part.accounting.scheduled;
+        self.good += part.statuses.range(SUCCEEDED).map(|(_, count)| count).sum::<u64>();
+        for outcome in [Outcome::Success, Outcome::Redirect, Outcome::TimedOut] {
+            if let Some(times) = part.by_outcome.get(&outcome) {
+                self.times.add(times);
+            }
+        }
+    }
+
+    /// Seconds.
+    pub(super) fn quantile(&self, quantile: Quantile) -> Option<f64> {
+        self.times.quantile(quantile).map(|value| value.at.as_secs_f64())
+    }
+
+    /// The share of requests without a good response.
+    pub(super) fn errors(&self) -> Option<f64> {
+        (self.requests > 0).then(|| 1.0 - self.good as f64 / self.requests as f64)
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.requests
+    }
+}
+
+/// Sends load to arms at once, started in this order, and waits for its end.
+pub(super) fn run(
+    wanted: &Wanted<'_>,
+    arms: &mut [&mut Running],
+    (lead, measured): (Duration, Duration),
+    seed: u64,
+) -> Result<Vec<Observed>, Failed> {
+    let at_once = arms.len();
+    let before = Sample::now();
+    let mut driven = Vec::new();
+    for running in arms.iter() {
+        let used = running.service.as_ref().and_then(|service| service.cpu().ok());
+        let plan = plan(wanted, running, lead, lead + measured, at_once, seed);
+        driven.push((used, Drive::start(plan, &Watch { every: LOOK, ..Watch::default() })?));
+    }
+    let mut measurements = Vec::new();
+    for (used, mut drive) in driven {
+        while !drive.look(|_| (wanted.interrupted)().then_some(Failed::Interrupted))?.finished {}
+        measurements.push((used, drive.finish()?));
+    }
+    let disturbance = Disturbance::between(&before, &Sample::now());
+    let observed = arms.iter_mut().zip(measurements).map(|(running, (used, measurement))| {
+        let used_now = running.service.as_ref().and_then(|service| service.usage().ok());
+        let cpu = used_now.zip(used).map(|(now, before)| now.cpu.saturating_sub(before));
+        running.tally.add(&measurement, lead.is_zero());
+        Observed {
+            memory: used_now.map(|usage| usage.memory.get() as f64),
+            ..observe(&measurement, cpu, &disturbance)
+        }
+    });
+    Ok(observed.collect())
+}
+
+fn plan(
+    wanted: &Wanted<'_>,
+    running: &Running,
+    lead: Duration,
+    length: Duration,
+    at_once: usize,
+    seed: u64,
+) -> Plan {
+    let model = match wanted.file.pace {
+        Pace::Rate(rate) => Model::open(rate, Arrivals::Poisson { seed }, None),
+        Pace::Users(users) => Model::closed(users),
+    };
+    let usual = model.workers();
+    let share = usual.get() / u32::try_from(at_once).unwrap_or(u32::MAX);
+    Plan {
+        duration: Some(length),
+        warm_up: lead,
+        workers: share.try_into().unwrap_or(std::num::NonZeroU32::MIN),
+        timeout: wanted.file.timeout,
+        good_within: wanted.file.timeout,
+        connecting: wanted.connecting.clone(),
+        seed,
+        ..Plan::new(running.arm.work.clone(), model)
+    }
+}
+
+fn observe(measured: &Measurement, cpu: Option<Duration>, disturbance: &Disturbance) -> Observed {
+    let mut all = Timed::default();
+    let mut routes = Vec::new();
+    for endpoint in &measured.endpoints {
+        all.add(&endpoint.part);
+        let mut route = Timed::default();
+        route.add(&endpoint.part);
+        routes.push(route);
+    }
+    let lag = measured.validity.reasons.iter().filter_map(|reason| match reason {
+        Reason::LoopLag { p99, .. } | Reason::HostLag { p99, .. } => Some(*p99),
+        _ => None,
+    });
+    // Processor time is that of the whole part, with the lead.
+    let responses = match measured.stages.as_slice() {
+        [] => measured.accounting.answered + measured.accounting.shed,
+        stages => {
+            stages.iter().map(|stage| stage.part.accounting.answered + stage.part.accounting.shed).sum()
+        }
+    };
+    let account = &measured.accounting;
+    let share = |ratio: Option<Ratio>| ratio.map_or(0.0, Ratio::get);
+    Observed {
+        lag: lag.max().unwrap_or_default(),
+        seen: Seen {
+            offered: account.scheduled,
+            answered: account.answered + account.shed,
+            dropped: account.unsent,
+            steal: share(disturbance.stolen),
+            throttled: share(disturbance.throttled),
+            mix: routes.iter().map(|route: &Timed| route.requests).collect(),
+            values: Vec::new(),
+        },
+        all,
+        routes,
+        processor_time: cpu.filter(|_| responses > 0).map(|cpu| cpu.as_secs_f64() / responses as f64),
+        memory: None,
+        generator_busy: measured
+            .validity
+            .reasons
+            .iter()
+            .any(|reason| matches!(reason, Reason::GeneratorBusy { .. })),
+    }
+}
+
+impl Tally {
+    fn add(&mut self, measured: &Measurement, whole: bool) {
+        self.requests += measured.accounting.scheduled;
+        for (status, count) in &measured.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        if whole {
+            self.sized.0 += measured.bytes_received;
+            self.sized.1 += measured.statuses.values().sum::<u64>();
+        }
+        self.heads.add(&measured.heads);
+    }
+
+    /// Responses of any status.
+    pub(super) fn responses(&self) -> u64 {
+        self.statuses.values().sum()
+    }
+
+    /// Good responses.
+    pub(super) fn good(&self) -> u64 {
+        self.statuses.range(SUCCEEDED).map(|(_, count)| count).sum()
+    }
+
+    /// The most frequent outcome, in words.
+    pub(super) fn most(&self) -> String {
+        let none = self.requests.saturating_sub(self.responses());
+        match self.statuses.iter().max_by_key(|(_, count)| **count) {
+            Some((status, count)) if *count >= none => {
+                format!("{count} of {} requests were answered with {status}", self.requests)
+            }
+            _ => format!("{none} of {} requests had no response", self.requests),
+        }
+    }
+}
+
+/// How often a running part is looked at.
+const LOOK: Duration = Duration::from_millis(25);

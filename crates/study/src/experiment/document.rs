@@ -1,0 +1,258 @@
+//! The outcome of an experiment as a document.
+
+use super::arms::{Candidate, Running};
+use super::block::Tally;
+use super::stage::{End, POWER, Session};
+use crate::calibrate::changed_server;
+use config::experiment::Design as Asked;
+use control::trial::{Design, Effect, Finding, Probing, Stopped, Trial, Verdict as Found, Void};
+use documents::experiment::{Answers, Candidate as Shown, Experiment, NoiseFloor, Plan, Verdict, Voids};
+use stats::median;
+
+pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) -> Experiment {
+    let file = session.wanted.file;
+    let (design, design_reason) = design(session, trial);
+    let voids = trial.map(Trial::void).unwrap_or_default();
+    let noise_floor = session.noise.map(|noise| NoiseFloor {
+        spread: noise.spread,
+        blocks: noise.count,
+        source: if session.wanted.second_control.is_some() { "second_control" } else { "candidate" },
+    });
+    Experiment {
+        version: session.wanted.version,
+        name: file.name.clone(),
+        variable: file.variable.clone(),
+        control: file.control.value.clone(),
+        design,
+        design_reason,
+        primary: session.measures.first().map_or("p50", |chosen| chosen.name),
+        margin: file.margin,
+        plan: session.plan.map(|plan| Plan {
+            wanted_effect: file.effect,
+            effect: if plan.detectable > file.effect { plan.detectable } else { file.effect },
+            power: POWER,
+            blocks: plan.blocks,
+            detectable_effect: plan.detectable,
+        }),
+        promised_seconds: session.promised.map(|promised| promised.as_secs_f64()),
+        noise_floor,
+        seconds: session.begun.elapsed().as_secs_f64(),
+        blocks: trial.map_or(0, Trial::counted),
+        void_blocks: voids.len(),
+        voids: counted(voids),
+        ended: match end {
+            End::Trial(ended) => ended.to_string(),
+            End::Time => "the time is over".to_owned(),
+            End::Interrupted => "interrupted".to_owned(),
+            End::Other(why) => why.clone(),
+        },
+        verdicts: trial.map(|trial| verdicts(session, trial)).unwrap_or_default(),
+        candidates: candidates(session, trial),
+        answers: answers(session),
+        notes: notes(session, trial),
+    }
+}
+
+fn design(session: &Session<'_>, trial: Option<&Trial>) -> (&'static str, String) {
+    let asked = session.wanted.file.design;
+    let name = |design: Design| match design {
+        Design::Duet => "duet",
+        Design::Alternating => "alternating",
+        Design::Slices => "slices",
+        Design::Restarts => "restarts",
+    };
+    let planned = session.plan.map(|plan| (plan.design, plan.why.to_string()));
+    match (trial, planned, asked) {
+        (Some(trial), Some((design, _)), _) if trial.design() != design => {
+            (name(trial.design()), "probes found that the arms disturb each other".to_owned())
+        }
+        (_, _, Some(asked)) => {
+            let name = match asked {
+                Asked::Duet => "duet",
+                Asked::Alternating => "alternating",
+                Asked::Slices => "slices",
+            };
+            (name, "the file asks for it".to_owned())
+        }
+        (_, Some((design, why)), None) => (name(design), why),
+        (_, None, None) => ("duet", "no plan was made".to_owned()),
+    }
+}
+
+fn counted(voids: &[Void]) -> Vec<Voids> {
+    let mut found: Vec<Voids> = Vec::new();
+    for void in voids {
+        let reason = match void {
+            Void::Incomplete => "incomplete",
+            Void::GeneratorLag(_) => "generator_lag",
+            Void::StealChanged { .. } => "steal",
+            Void::ThrottlingChanged { .. } => "throttling",
+            Void::CopiesDropped { .. } => "dropped",
+            Void::MixMoved { .. } => "mix",
+            Void::ArmsUnequal { .. } => "unequal",
+        };
+        let last = void.to_string();
+        match found.iter_mut().find(|voids| voids.reason == reason) {
+            Some(voids) => (voids.count, voids.last) = (voids.count + 1, last),
+            None => found.push(Voids { reason, count: 1, last }),
+        }
+    }
+    found
+}
+
+/// The verdicts, those of the primary measure first.
+fn verdicts(session: &Session<'_>, trial: &Trial) -> Vec<Verdict> {
+    let block = session.plan.map_or(0.0, |plan| {
+        let parts = if trial.design().is_at_once() { 1 } else { session.compared().len() + 1 };
+        (plan.measured + if parts > 1 { plan.settle } else { std::time::Duration::ZERO }).as_secs_f64()
+            * parts as f64
+    });
+    let running = running(session);
+    let mut shown: Vec<Verdict> = trial
+        .verdicts()
+        .iter()
+        .filter_map(|found| verdict(session, running.get(found.candidate)?, found, block))
+        .collect();
+    shown.sort_by_key(|verdict| !verdict.primary);
+    shown
+}
+
+fn verdict(session: &Session<'_>, running: &Running, found: &Found, block: f64) -> Option<Verdict> {
+    let chosen = session.measures.get(found.measure)?;
+    let route = chosen.route.and_then(|route| session.routes.get(route));
+    let end = |value: f64| value.is_finite().then_some(value);
+    // A ratio without a lower end is more than -100 %.
+    let is_bounded = chosen.measure.effect == Effect::Difference || found.effect.low > -1.0;
+    let middle = |running: &Running| {
+        let values = running.values.get(found.measure).filter(|values| !values.is_empty())?;
+        Some(median(values))
+    };
+    Some(Verdict {
+        route: route.map_or_else(|| "all".to_owned(), Clone::clone),
+        measure: chosen.name,
+        candidate: running.arm.name.clone(),
+        verdict: match found.finding {
+            Finding::Better => "better",
+            Finding::Worse => "worse",
+            Finding::Same => "same",
+            Finding::CannotTell => "cannot_tell",
+        },
+        effect: found.estimate.and_then(end),
+        low: end(found.effect.low).filter(|_| found.steady && is_bounded),
+        high: end(found.effect.high).filter(|_| found.steady),
+        primary: found.measure == 0,
+        control_value: middle(&session.control),
+        candidate_value: middle(running),
+        unit: chosen.unit,
+        blocks: found.blocks,
+        more_seconds: found
+            .more_blocks
+            .filter(|_| found.finding == Finding::CannotTell)
+            .map(|more| more as f64 * block),
+        steady: found.steady,
+    })
+}
+
+fn running<'a>(session: &'a Session<'_>) -> Vec<&'a Running> {
+    let runs = |candidate: &'a Candidate| match candidate {
+        Candidate::Runs(running) => Some(running.as_ref()),
+        Candidate::LeftOut { .. } => None,
+    };
+    session.candidates.iter().filter_map(runs).collect()
+}
+
+fn candidates(session: &Session<'_>, trial: Option<&Trial>) -> Vec<Shown> {
+    let mut compared = 0;
+    let mut shown = Vec::new();
+    for candidate in &session.candidates {
+        shown.push(match candidate {
+            Candidate::LeftOut { name, why } => {
+                Shown { value: name.clone(), state: "left_out", reason: Some(why.clone()) }
+            }
+            Candidate::Runs(running) => {
+                let stopped = trial.and_then(|trial| trial.stopped(compared));
+                compared += 1;
+                let value = running.arm.name.clone();
+                match stopped {
+                    None => Shown { value, state: "compared", reason: None },
+                    Some(Stopped::Dead { .. }) => {
+                        Shown { value, state: "ended", reason: stopped.map(|why| why.to_string()) }
+                    }
+                    Some(Stopped::Harm { measure, .. }) => {
+                        let of = session.measures.get(measure).map_or("", |chosen| chosen.name);
+                        let reason = stopped.map(|why| format!("{of} is {why}"));
+                        Shown { value, state: "stopped", reason }
+                    }
+                }
+            }
+        });
+    }
+    shown
+}
+
+fn answers(session: &Session<'_>) -> Vec<Answers> {
+    let of = |arm: &str, tally: &Tally| Answers {
+        arm: arm.to_owned(),
+        requests: tally.requests,
+        statuses: tally.statuses.clone(),
+        no_response: tally.requests.saturating_sub(tally.responses()),
+        bytes_per_response: bytes(tally),
+    };
+    let candidates = running(session).into_iter().map(|running| of(&running.arm.name, &running.tally));
+    std::iter::once(of("control", &session.control.tally)).chain(candidates).collect()
+}
+
+fn bytes(tally: &Tally) -> Option<f64> {
+    let (bytes, responses) = tally.sized;
+    (responses > 0).then(|| bytes as f64 / responses as f64)
+}
+
+/// What the reader has to know: answers that differ, above all.
+fn notes(session: &Session<'_>, trial: Option<&Trial>) -> Vec<String> {
+    let mut notes = session.notes.clone();
+    let control = &session.control.tally;
+    for running in running(session) {
+        let (name, tally) = (&running.arm.name, &running.tally);
+        let share = |tally: &Tally, status: u16| {
+            *tally.statuses.get(&status).unwrap_or(&0) as f64 / tally.requests.max(1) as f64
+        };
+        let statuses: std::collections::BTreeSet<u16> =
+            control.statuses.keys().chain(tally.statuses.keys()).copied().collect();
+        for status in statuses {
+            let [ours, theirs] = [control, tally].map(|tally| share(tally, status));
+            if (ours - theirs).abs() > ANSWERS_DIFFER {
+                notes.push(format!(
+                    "candidate {name} answers differently: {:.1} % with status {status}, the control {:.1} %",
+                    100.0 * theirs,
+                    100.0 * ours
+                ));
+            }
+        }
+        if let (Some(ours), Some(theirs)) = (bytes(control), bytes(tally))
+            && (theirs / ours - 1.0).abs() > SIZES_DIFFER
+        {
+            notes.push(format!(
+                "candidate {name} answers differently: its responses have {theirs:.0} bytes, those of the control {ours:.0}"
+            ));
+        }
+        if let Some((ours, theirs)) = changed_server(&control.heads, &tally.heads) {
+            notes.push(format!("candidate {name} answers as the server {theirs}, the control as {ours}"));
+        }
+    }
+    if trial.and_then(Trial::probes).is_some_and(|probes| probes.state() == Probing::Unclear) {
+        let note = "whether the arms disturb each other is not known: `shared: nothing` or `shared: something` says so";
+        notes.push(note.to_owned());
+    }
+    if session.busy > 0 {
+        notes.push(format!(
+            "in {} blocks the generator had no processor time left: response times include its own delay",
+            session.busy
+        ));
+    }
+    notes
+}
+
+/// Shares of a status that differ by more are shown.
+const ANSWERS_DIFFER: f64 = 0.01;
+/// Sizes of responses that differ by more are shown.
+const SIZES_DIFFER: f64 = 0.05;

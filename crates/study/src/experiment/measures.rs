@@ -1,0 +1,118 @@
+//! What is compared: chosen by how many requests a block has, because a quantile of a few requests is chance.
+
+use super::block::{Observed, Timed};
+use config::experiment::{Experiment, Primary};
+use control::trial::{Figure, Measure, RouteId};
+use units::Quantile;
+
+/// A measure of a trial, and how results name it.
+#[derive(Debug, Clone)]
+pub(super) struct Chosen {
+    pub(super) measure: Measure,
+    pub(super) name: &'static str,
+    /// The place of the route among the endpoints; `None` for all requests.
+    pub(super) route: Option<usize>,
+    pub(super) unit: &'static str,
+}
+
+/// The measures, the primary one first. `requests` are those of a block, by endpoint.
+pub(super) fn choose(file: &Experiment, requests: &[f64], has_service: bool) -> Vec<Chosen> {
+    let all: f64 = requests.iter().sum();
+    let primary = figure(file.primary);
+    let mut chosen = vec![of(file, primary, None)];
+    let add = |figure: Figure, route: Option<usize>, chosen: &mut Vec<Chosen>| {
+        if route.is_some() || figure != primary {
+            chosen.push(of(file, figure, route));
+        }
+    };
+    for quantile in [Quantile::P50, Quantile::P95, Quantile::P99] {
+        if is_known(quantile, all) {
+            add(Figure::ResponseTime(quantile), None, &mut chosen);
+        }
+    }
+    add(Figure::Errors, None, &mut chosen);
+    if has_service {
+        add(Figure::ProcessorTime, None, &mut chosen);
+        add(Figure::Memory, None, &mut chosen);
+    }
+    if requests.len() > 1 {
+        let mut routes: Vec<usize> = (0..requests.len()).collect();
+        routes.sort_by(|one, other| requests[*other].total_cmp(&requests[*one]));
+        let time = match file.primary {
+            Primary::P95 => Quantile::P95,
+            Primary::P99 => Quantile::P99,
+            _ => Quantile::P50,
+        };
+        for route in routes.into_iter().take(ROUTES_MAX) {
+            let shown = [time, Quantile::P50].into_iter().find(|time| is_known(*time, requests[route]));
+            if let Some(time) = shown {
+                add(Figure::ResponseTime(time), Some(route), &mut chosen);
+                add(Figure::Errors, Some(route), &mut chosen);
+            }
+        }
+    }
+    chosen
+}
+
+fn is_known(quantile: Quantile, requests: f64) -> bool {
+    (1.0 - quantile.get()) * requests >= ABOVE_MIN
+}
+
+fn figure(primary: Primary) -> Figure {
+    match primary {
+        Primary::P50 => Figure::ResponseTime(Quantile::P50),
+        Primary::P95 => Figure::ResponseTime(Quantile::P95),
+        Primary::P99 => Figure::ResponseTime(Quantile::P99),
+        Primary::Errors => Figure::Errors,
+        Primary::ProcessorTime => Figure::ProcessorTime,
+        Primary::Memory => Figure::Memory,
+    }
+}
+
+fn of(file: &Experiment, what: Figure, route: Option<usize>) -> Chosen {
+    let usual = Measure::new(what);
+    let is_primary = route.is_none() && what == figure(file.primary);
+    let (name, unit) = match what {
+        Figure::ResponseTime(quantile) if quantile == Quantile::P95 => ("p95", "s"),
+        Figure::ResponseTime(quantile) if quantile == Quantile::P99 => ("p99", "s"),
+        Figure::ResponseTime(_) | Figure::QueueTime(_) => ("p50", "s"),
+        Figure::Errors => ("errors", "share"),
+        Figure::ProcessorTime => ("processor_time", "s"),
+        Figure::Memory | Figure::Other(_) => ("memory", "bytes"),
+    };
+    let margin = match what {
+        // A share has no use for a relative margin.
+        Figure::Errors if !is_primary => usual.margin,
+        _ => file.margin,
+    };
+    let harm = if is_primary && what != Figure::Errors {
+        Some(file.harm)
+    } else {
+        usual.harm.filter(|_| route.is_none())
+    };
+    let id = route.and_then(|route| u16::try_from(route).ok()).map(RouteId);
+    Chosen { measure: Measure { route: id, margin, harm, ..usual }, name, route, unit }
+}
+
+impl Chosen {
+    /// The value that was observed; `None` where a block has none.
+    pub(super) fn value(&self, observed: &Observed) -> Option<f64> {
+        let times = match self.route {
+            None => Some(&observed.all),
+            Some(route) => observed.routes.get(route),
+        };
+        match self.measure.figure {
+            Figure::ResponseTime(quantile) => times.and_then(|times| times.quantile(quantile)),
+            Figure::Errors => times.and_then(Timed::errors),
+            Figure::ProcessorTime => observed.processor_time,
+            Figure::Memory => observed.memory,
+            Figure::QueueTime(_) | Figure::Other(_) => None,
+        }
+    }
+}
+
+/// Requests of a block above a quantile. Differences of blocks are compared by their signs and sizes, so that a few are
+/// enough.
+const ABOVE_MIN: f64 = 5.0;
+/// Each measure takes a share of the risk from the others.
+const ROUTES_MAX: usize = 8;

@@ -1,0 +1,485 @@
+//! The steps of an experiment, in their order: warm-up, noise floor, plan, blocks.
+
+use super::arms::{Candidate, Running, start};
+use super::block::{self, Observed};
+use super::measures::{Chosen, choose};
+use super::{Event, Failed, Wanted, document};
+use config::experiment::{Design as Asked, Ends, SecondControl, Shared};
+use control::trial::{
+    Arm, Assignment, Block, Design, Ended, Ends as TrialEnds, Known, NoiseFloor, Plan, PlanError, Purpose,
+    Settings, Shared as Sharing, Step, Trial, Wanted as Effect, plan,
+};
+use documents::experiment::Experiment;
+use stats::Rng;
+use std::time::{Duration, Instant};
+
+/// An experiment while it runs.
+pub(super) struct Session<'a> {
+    pub(super) wanted: &'a Wanted<'a>,
+    pub(super) begun: Instant,
+    pub(super) control: Running,
+    pub(super) second: Option<Running>,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) measures: Vec<Chosen>,
+    /// Names of endpoints.
+    pub(super) routes: Vec<String>,
+    /// The differences of equal arms.
+    pub(super) noise: Option<NoiseFloor>,
+    pub(super) plan: Option<Plan>,
+    /// From the beginning until the promised end.
+    pub(super) promised: Option<Duration>,
+    /// Parts in which the generator had no processor time left.
+    pub(super) busy: usize,
+    pub(super) notes: Vec<String>,
+    rng: Rng,
+    seed: u64,
+}
+
+/// Why no more blocks are run.
+pub(super) enum End {
+    /// The trial says so.
+    Trial(Ended),
+    /// The time is over.
+    Time,
+    /// Somebody asked for it.
+    Interrupted,
+    /// Something else.
+    Other(String),
+}
+
+pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Result<Experiment, Failed> {
+    let begun = Instant::now();
+    let (control, second, candidates) = start(wanted, events)?;
+    let mut session = Session {
+        wanted,
+        begun,
+        control,
+        second,
+        candidates,
+        measures: Vec::new(),
+        routes: Vec::new(),
+        noise: None,
+        plan: None,
+        promised: None,
+        busy: 0,
+        notes: Vec::new(),
+        rng: Rng::new(wanted.seed, "experiment"),
+        seed: wanted.seed,
+    };
+    session.warm_up(events)?;
+    if session.compared().is_empty() {
+        let why = "no candidate has a good response".to_owned();
+        return Ok(document::document(&session, None, &End::Other(why)));
+    }
+    let design = session.design();
+    if let Some(end) = session.measure_noise(design, events)? {
+        return Ok(document::document(&session, None, &end));
+    }
+    if let Err(why) = session.make_plan(design) {
+        events(Event::Planned(Err(&why)));
+        return Ok(document::document(&session, None, &End::Other(why)));
+    }
+    if let Some(plan) = &session.plan {
+        events(Event::Planned(Ok(plan)));
+    }
+    if wanted.only_plan {
+        return Ok(document::document(
+            &mut session,
+            None,
+            &End::Other("only the plan was asked for".to_owned()),
+        ));
+    }
+    if wanted.file.second_control == SecondControl::First {
+        session.second = None;
+    }
+    let (trial, end) = session.compare(events)?;
+    Ok(document::document(&session, Some(&trial), &end))
+}
+
+impl Session<'_> {
+    /// Load on all arms. Candidates without a good response are left out.
+    fn warm_up(&mut self, events: &mut dyn FnMut(Event<'_>)) -> Result<(), Failed> {
+        let length = self.wanted.file.warm_up.max(WARM_UP_MIN);
+        events(Event::WarmUp(length));
+        let seed = self.next_seed();
+        let wanted = self.wanted;
+        let mut arms: Vec<&mut Running> = vec![&mut self.control];
+        arms.extend(&mut self.second);
+        arms.extend(self.candidates.iter_mut().filter_map(|candidate| match candidate {
+            Candidate::Runs(running) => Some(running.as_mut()),
+            Candidate::LeftOut { .. } => None,
+        }));
+        let observed = block::run(wanted, &mut arms, (Duration::ZERO, length), seed)?;
+        if self.control.tally.good() == 0 {
+            return Err(Failed::NoGoodResponse(self.control.tally.most()));
+        }
+        for candidate in &mut self.candidates {
+            let Candidate::Runs(running) = candidate else { continue };
+            if running.tally.good() > 0 {
+                continue;
+            }
+            let name = running.arm.name.clone();
+            let why = running.ended().unwrap_or_else(|| format!("in the warm-up, {}", running.tally.most()));
+            events(Event::LeftOut { name: &name, why: &why });
+            *candidate = Candidate::LeftOut { name, why };
+        }
+        let of_control = &observed[0];
+        let block = (self.wanted.file.block - lead(self.wanted.file.block)).as_secs_f64();
+        let share = block / length.as_secs_f64();
+        let requests: Vec<f64> =
+            of_control.routes.iter().map(|route| route.requests() as f64 * share).collect();
+        self.routes = endpoints(&self.wanted.control.work);
+        self.measures = choose(self.wanted.file, &requests, self.control.service.is_some());
+        Ok(())
+    }
+
+    /// The places of the candidates that are compared.
+    pub(super) fn compared(&self) -> Vec<usize> {
+        let runs = |(place, candidate): (usize, &Candidate)| {
+            matches!(candidate, Candidate::Runs(_)).then_some(place)
+        };
+        self.candidates.iter().enumerate().filter_map(runs).collect()
+    }
+
+    /// The design in which the noise floor is measured.
+    fn design(&self) -> Design {
+        match (self.wanted.file.design, self.wanted.file.shared) {
+            (Some(Asked::Duet), _) => Design::Duet,
+            (Some(Asked::Alternating), _) => Design::Alternating,
+            (Some(Asked::Slices), _) | (None, Shared::Something) => Design::Slices,
+            (None, _) => Design::Duet,
+        }
+    }
+
+    fn settle(&self, design: Design) -> Duration {
+        if design == Design::Alternating { Duration::ZERO } else { self.wanted.file.block / SETTLE }
+    }
+
+    /// Blocks of equal arms, or without a second control of the control and the first candidate, whose mean difference is not
+    /// noise. Why the experiment ends, if it does.
+    fn measure_noise(
+        &mut self,
+        design: Design,
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Option<End>, Failed> {
+        events(Event::NoiseFloor { blocks: PILOT });
+        let settings = Settings {
+            measures: self.measures.iter().map(|chosen| chosen.measure).collect(),
+            primary: 0,
+            candidates: 0,
+            second_control: true,
+            risk: RISK,
+            design,
+            blocks: PILOT,
+            measured: self.wanted.file.block,
+            settle: self.settle(design),
+            spread: None,
+            probes: None,
+            ends: TrialEnds::AsPlanned,
+            dead_after: DEAD_AFTER,
+            limits: self.limits(),
+        };
+        let mut trial = Trial::new(settings)?;
+        loop {
+            match trial.next(&mut self.rng) {
+                Step::Block(assignment) => {
+                    let block = match self.block(&assignment) {
+                        Ok((block, _)) => block,
+                        Err(Failed::Interrupted) => return Ok(Some(End::Interrupted)),
+                        Err(error) => return Err(error),
+                    };
+                    let looked = trial.observe(&block);
+                    let (counted, planned) = (trial.counted(), trial.settings().blocks);
+                    events(Event::Block { counted, planned, void: looked.void, primary: None });
+                    if let Some(why) = self.control.ended() {
+                        return Ok(Some(End::Other(format!("the control is gone: {why}"))));
+                    }
+                }
+                Step::Done(Ended::AsPlanned) => {
+                    let noise = trial.noise_floor(0);
+                    let enough = noise.is_some_and(|noise| noise.count >= INDEPENDENT_MIN);
+                    if enough || trial.counted() >= PILOT_MAX {
+                        self.noise = noise.map(|noise| NoiseFloor {
+                            count: if enough { noise.count } else { INDEPENDENT_MIN },
+                            ..noise
+                        });
+                        if !enough {
+                            let note = "calm and restless times alternated while the noise floor was measured: it \
+                                        may be larger, and the promised time longer";
+                            self.notes.push(note.to_owned());
+                        }
+                        return Ok(None);
+                    }
+                    trial.extend(PILOT_MORE);
+                }
+                Step::Done(ended) => {
+                    return Ok(Some(End::Other(format!("the noise floor could not be measured: {ended}"))));
+                }
+            }
+        }
+    }
+
+    /// Plans the comparison for the wanted effect, or for the smallest one that the rest of the time finds.
+    fn make_plan(&mut self, design: Design) -> Result<(), String> {
+        let file = self.wanted.file;
+        let elapsed = self.begun.elapsed();
+        let budget = file.time.saturating_sub(elapsed);
+        let candidates = self.compared().len();
+        let share = if self.measures.len() > 1 { 0.5 } else { 1.0 };
+        let risk = RISK * share / candidates as f64;
+        let wanted = Effect { effect: file.effect, power: POWER, risk, candidates, budget };
+        let copies = design == Design::Duet;
+        let shared = match (file.design, file.shared) {
+            (Some(_), _) | (None, Shared::Nothing) => Sharing::Nothing,
+            (None, Shared::Unknown) => Sharing::Unknown,
+            (None, Shared::Something) => Sharing::Something,
+        };
+        let known = Known {
+            copies,
+            shared,
+            at_once: self.noise.filter(|_| copies),
+            in_turns: self.noise.filter(|_| !copies),
+            restarts: None,
+            block: file.block,
+            settle: self.settle(design),
+            price_per_hour: 0.0,
+        };
+        let planned = match plan(&known, &wanted) {
+            // The smallest effect that the rest of the time finds.
+            Err(PlanError::Budget { detectable, .. })
+                if detectable.is_finite() && detectable > file.effect =>
+            {
+                plan(&known, &Effect { effect: detectable * ROUNDING, ..wanted })
+            }
+            planned => planned,
+        };
+        let planned = match planned {
+            // Even a large effect takes this long; the promise is beyond the time.
+            Err(PlanError::Budget { needed, .. }) => plan(&known, &Effect { budget: needed, ..wanted }),
+            planned => planned,
+        };
+        let planned = planned.map_err(|error| error.to_string())?;
+        if elapsed + planned.promised > file.time {
+            let note = format!(
+                "the promised time is longer than the time of the experiment: give it {}",
+                units::show_duration(elapsed + planned.promised)
+            );
+            self.notes.push(note);
+        }
+        self.promised = Some(elapsed + planned.promised);
+        self.plan = Some(planned);
+        Ok(())
+    }
+
+    /// Runs blocks until the trial ends, or the time.
+    fn compare(&mut self, events: &mut dyn FnMut(Event<'_>)) -> Result<(Trial, End), Failed> {
+        let plan = self.plan.expect("it was made before");
+        let compared = self.compared();
+        let measures = self.measures.iter().map(|chosen| chosen.measure).collect();
+        let settings = Settings::of(&plan, measures, self.wanted.file.effect);
+        let mut trial = Trial::new(Settings {
+            candidates: compared.len(),
+            second_control: self.second.is_some(),
+            risk: RISK,
+            ends: match self.wanted.file.ends {
+                Ends::Decided => TrialEnds::WhenDecided,
+                Ends::Planned | Ends::Time => TrialEnds::AsPlanned,
+            },
+            dead_after: DEAD_AFTER,
+            limits: self.limits(),
+            ..settings
+        })?;
+        let end = loop {
+            let assignment = match trial.next(&mut self.rng) {
+                Step::Block(assignment) => assignment,
+                // The planned blocks find the effect with the planned probability; the rest of the time raises it.
+                Step::Done(Ended::AsPlanned) if !self.is_over(&trial) => {
+                    trial.extend(MORE);
+                    continue;
+                }
+                Step::Done(ended) => break End::Trial(ended),
+            };
+            if self.begun.elapsed() + length(&assignment) > self.wanted.file.time {
+                break End::Time;
+            }
+            let (block, observed) = match self.block(&assignment) {
+                Ok(block) => block,
+                Err(Failed::Interrupted) => break End::Interrupted,
+                Err(error) => break End::Other(error.to_string()),
+            };
+            let looked = trial.observe(&block);
+            if looked.void.is_none() && assignment.purpose == Purpose::Compare {
+                self.keep(&assignment, &observed);
+            }
+            let verdicts = trial.verdicts();
+            let (counted, planned) = (trial.counted(), trial.settings().blocks);
+            events(Event::Block { counted, planned, void: looked.void, primary: verdicts.first() });
+            for (candidate, why) in looked.stopped {
+                let Some(running) = self.candidate(candidate) else { continue };
+                events(Event::Stopped { name: &running.arm.name, why });
+                let ended = running.ended();
+                running.stop();
+                if let Some(ended) = ended {
+                    let note = format!("candidate {}: {ended}", running.arm.name);
+                    self.notes.push(note);
+                }
+            }
+            if let Some((design, why)) = looked.changed {
+                events(Event::Changed { design, why });
+            }
+            if let Some(why) = self.control.ended() {
+                break End::Other(format!("the control is gone: {why}"));
+            }
+        };
+        Ok((trial, end))
+    }
+
+    /// Whether the trial has what it was for: a finding on the primary measure of each candidate that runs.
+    fn is_over(&self, trial: &Trial) -> bool {
+        let decided = trial.verdicts().iter().filter(|verdict| verdict.measure == 0).all(|verdict| {
+            trial.stopped(verdict.candidate).is_some()
+                || verdict.finding != control::trial::Finding::CannotTell
+        });
+        self.wanted.file.ends != Ends::Time && decided
+    }
+
+    /// Runs a block: its arms at once, or one after the other.
+    fn block(&mut self, assignment: &Assignment) -> Result<(Block, Vec<Observed>), Failed> {
+        let seed = self.next_seed();
+        let settle = assignment.settle.max(lead(assignment.measured));
+        let times = (settle, assignment.measured - lead(assignment.measured).min(assignment.measured));
+        let groups: Vec<Vec<Arm>> = match assignment.at_once {
+            true => vec![assignment.arms.clone()],
+            false => assignment.arms.iter().map(|arm| vec![*arm]).collect(),
+        };
+        let mut observed = Vec::new();
+        for group in groups {
+            observed.extend(self.part(&group, times, seed)?);
+        }
+        let seen = observed.iter().map(|one| {
+            let values = self.measures.iter().map(|chosen| chosen.value(one)).collect();
+            control::trial::Seen { values, ..one.seen.clone() }
+        });
+        let block =
+            Block { lag: observed.iter().map(|one| one.lag).max().unwrap_or_default(), arms: seen.collect() };
+        self.busy += usize::from(observed.iter().any(|one| one.generator_busy));
+        Ok((block, observed))
+    }
+
+    fn part(
+        &mut self,
+        arms: &[Arm],
+        times: (Duration, Duration),
+        seed: u64,
+    ) -> Result<Vec<Observed>, Failed> {
+        let wanted = self.wanted;
+        let mut places: Vec<(usize, &mut Running)> = Vec::new();
+        let place_of = |arm: Arm| arms.iter().position(|each| *each == arm);
+        if let Some(place) = place_of(Arm::Control) {
+            places.push((place, &mut self.control));
+        }
+        // Without a second control, the first candidate is in its place.
+        let has_second = self.second.is_some();
+        if let (Some(place), Some(second)) = (place_of(Arm::SecondControl), &mut self.second) {
+            places.push((place, second));
+        }
+        let running = self.candidates.iter_mut().filter_map(|candidate| match candidate {
+            Candidate::Runs(running) => Some(running.as_mut()),
+            Candidate::LeftOut { .. } => None,
+        });
+        for (at, running) in running.enumerate() {
+            let stands_in = || place_of(Arm::SecondControl).filter(|_| at == 0 && !has_second);
+            if let Some(place) = place_of(Arm::Candidate(at)).or_else(stands_in) {
+                places.push((place, running));
+            }
+        }
+        places.sort_by_key(|(place, _)| *place);
+        let mut running: Vec<&mut Running> = places.into_iter().map(|(_, running)| running).collect();
+        block::run(wanted, &mut running, times, seed)
+    }
+
+    /// Keeps the values of a block that counts.
+    fn keep(&mut self, assignment: &Assignment, observed: &[Observed]) {
+        for (arm, one) in assignment.arms.iter().zip(observed) {
+            let values: Vec<Option<f64>> = self.measures.iter().map(|chosen| chosen.value(one)).collect();
+            let running = match arm {
+                Arm::Control => &mut self.control,
+                Arm::SecondControl => continue,
+                Arm::Candidate(at) => match self.candidate(*at) {
+                    Some(running) => running,
+                    None => continue,
+                },
+            };
+            running.values.resize(values.len(), Vec::new());
+            for (kept, value) in running.values.iter_mut().zip(values) {
+                kept.extend(value);
+            }
+        }
+    }
+
+    /// The candidate that the trial calls so.
+    fn candidate(&mut self, at: usize) -> Option<&mut Running> {
+        let place = *self.compared().get(at)?;
+        match &mut self.candidates[place] {
+            Candidate::Runs(running) => Some(running),
+            Candidate::LeftOut { .. } => None,
+        }
+    }
+
+    fn limits(&self) -> control::trial::Limits {
+        let usual = control::trial::Limits::default();
+        // In the closed model a faster service gets more requests.
+        let unequal = match self.wanted.file.pace {
+            config::experiment::Pace::Rate(_) => usual.unequal,
+            config::experiment::Pace::Users(_) => 1.0,
+        };
+        control::trial::Limits { unequal, ..usual }
+    }
+
+    fn next_seed(&mut self) -> u64 {
+        self.seed = self.seed.wrapping_add(1);
+        self.seed
+    }
+}
+
+/// Connections are opened in the first part.
+fn lead(measured: Duration) -> Duration {
+    measured / LEAD
+}
+
+/// How long a block takes.
+pub(super) fn length(assignment: &Assignment) -> Duration {
+    let one = assignment.measured + assignment.settle.saturating_sub(lead(assignment.measured));
+    if assignment.at_once { one } else { one * u32::try_from(assignment.arms.len()).unwrap_or(1) }
+}
+
+/// The names of the endpoints of some work, in the order of its results.
+fn endpoints(work: &::load::Work) -> Vec<String> {
+    match work {
+        ::load::Work::Targets(targets) => targets.endpoints().to_vec(),
+        ::load::Work::Scenario { scenario, .. } => {
+            scenario.endpoints().iter().map(|endpoint| endpoint.name.clone()).collect()
+        }
+    }
+}
+
+/// One experiment of twenty may have a wrong verdict.
+const RISK: f64 = 0.05;
+/// The planned effect is found in nine of ten experiments.
+pub(super) const POWER: f64 = 0.9;
+/// Blocks for the noise floor: at first, at most, and how many are added where they are not independent.
+const PILOT: usize = 12;
+const PILOT_MAX: usize = 30;
+const PILOT_MORE: usize = 6;
+/// Differences that a plan needs.
+const INDEPENDENT_MIN: usize = 8;
+/// Blocks without a response after which a candidate is stopped.
+const DEAD_AFTER: u32 = 3;
+/// Blocks that are added at a time while the time lasts.
+const MORE: usize = 5;
+/// The part of a block in which connections are opened, and the part in which an arm reaches its level.
+const LEAD: u32 = 10;
+const SETTLE: u32 = 3;
+const WARM_UP_MIN: Duration = Duration::from_secs(1);
+/// A plan for exactly the detectable effect may exceed the time by a block.
+const ROUNDING: f64 = 1.02;
