@@ -1,11 +1,12 @@
 //! What kind of file a file is: its keys tell.
 //!
 //! ## Why keys and not the name
-//! Gateway, scenario and case files are all YAML, and their users name them. Each kind has keys that no other kind
+//! Gateway, scenario, case and experiment files are all YAML, and their users name them. Each kind has keys that no other kind
 //! has, such as `listen`, `flows` and `case`. A file with such keys of one kind is of that kind, and its reader says
 //! what is wrong with the others.
 
 use crate::case::file::CaseTable;
+use crate::experiment::file::ExperimentTable;
 use crate::file::File;
 use crate::scenario::file::ScenarioTable;
 use fields::{Keys, Place, Problem, Problems, Report};
@@ -21,10 +22,12 @@ pub enum Kind {
     Scenario,
     /// A fleet with its traffic and scaling policies, for the simulator.
     Case,
+    /// A control and candidates that are compared.
+    Experiment,
 }
 
 impl Kind {
-    const ALL: [Kind; 3] = [Kind::Gateway, Kind::Scenario, Kind::Case];
+    const ALL: [Kind; 4] = [Kind::Gateway, Kind::Scenario, Kind::Case, Kind::Experiment];
 
     /// What a user calls it.
     pub fn name(self) -> &'static str {
@@ -32,6 +35,7 @@ impl Kind {
             Kind::Gateway => "gateway file",
             Kind::Scenario => "scenario file",
             Kind::Case => "case file",
+            Kind::Experiment => "experiment file",
         }
     }
 
@@ -40,6 +44,7 @@ impl Kind {
             Kind::Gateway => File::keys(),
             Kind::Scenario => ScenarioTable::keys(),
             Kind::Case => CaseTable::keys(),
+            Kind::Experiment => ExperimentTable::keys(),
         }
     }
 
@@ -54,8 +59,10 @@ impl Kind {
 /// # Errors
 /// Where it cannot be read or is not YAML, and where its keys are those of no kind, or of several.
 pub fn kind(path: &Path) -> Result<Kind, Problems> {
-    let text =
-        fields::text_of(path, "give a gateway file, a scenario file or a case file, which are UTF-8 text")?;
+    let text = fields::text_of(
+        path,
+        "give a gateway file, a scenario file, a case file or an experiment file, which are UTF-8 text",
+    )?;
     kind_of(&path.display().to_string(), &text)
 }
 
@@ -80,9 +87,10 @@ pub fn kind_of(name: &str, text: &str) -> Result<Kind, Problems> {
                 Place { path: String::new(), span: keys.first().map_or(0..0, |(key, _)| key.span.clone()) };
             let keys: Vec<String> = keys.iter().map(|(key, _)| format!("`{}`", key.name)).collect();
             let message = match keys.as_slice() {
-                [] => "a file without keys is no gateway file, scenario file or case file".to_owned(),
+                [] => "a file without keys is no gateway file, scenario file, case file or experiment file"
+                    .to_owned(),
                 keys => format!(
-                    "the keys of this file ({}) do not tell whether it is a gateway file, a scenario file or a case file",
+                    "the keys of this file ({}) do not tell whether it is a gateway file, a scenario file, a case file or an experiment file",
                     keys.join(", ")
                 ),
             };
@@ -105,7 +113,8 @@ pub fn kind_of(name: &str, text: &str) -> Result<Kind, Problems> {
 }
 
 const HELP: &str = "a gateway file has `listen`, `pools` and `routes`; a scenario file has `scenario` and `flows`; a \
-                    case file has `case`, `traffic` and `services`";
+                    case file has `case`, `traffic` and `services`; an experiment file has `experiment`, `control` and \
+                    `candidates`";
 
 #[cfg(test)]
 mod tests {
@@ -120,6 +129,7 @@ mod tests {
             ("thresholds: {}", Kind::Scenario),
             ("about: x\ncase: y\npools: {}", Kind::Case),
             ("  case: indented\n", Kind::Case),
+            ("experiment: x\nload: { rate: 1/s }", Kind::Experiment),
             ("\"listen\": quoted\nunknown: 1", Kind::Gateway),
             // A value is no key.
             ("listen: |\n  case:\n", Kind::Gateway),

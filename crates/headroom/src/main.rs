@@ -66,6 +66,7 @@ enum Command {
     Note(note::Args),
     Ledger(ledger::Args),
     Compare(compare::Args),
+    Experiment(Box<experiment::Args>),
     SampleService(sample_service::Args),
 }
 
@@ -102,6 +103,7 @@ fn main() -> Exit {
         Command::Ledger(args) => ledger::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Experiment(args) => experiment::run(&args),
         Command::SampleService(args) => sample_service::run(&args),
     }
 }

@@ -1,7 +1,7 @@
 //! `headroom config`: is a file right, and what may stand in it?
 
 use super::simulate::refuse;
-use super::{gateway, load, simulate};
+use super::{experiment, gateway, load, simulate};
 use crate::exit::Exit;
 use crate::next::Line;
 use crate::output;
@@ -20,7 +20,7 @@ pub struct Args {
 enum Command {
     /// Report all errors in a file; exit code 0 if there are none, 2 otherwise
     Check {
-        /// Gateway file, scenario file or case file; its keys tell which
+        /// Gateway, scenario, case or experiment file; its keys tell which
         file: PathBuf,
     },
     /// Print the JSON Schema of a kind of file, for editors
@@ -40,6 +40,8 @@ enum Kind {
     Scenario,
     /// A fleet with its traffic and scaling policies, for simulate
     Case,
+    /// A control and candidates, for experiment
+    Experiment,
 }
 
 /// Checks or prints.
@@ -48,6 +50,7 @@ pub fn run(args: &Args) -> Exit {
         Command::Check { file } => check(file),
         Command::Schema { kind: Kind::Gateway } => output::print(&config::schema_text()),
         Command::Schema { kind: Kind::Case } => output::print(&config::case::schema_text()),
+        Command::Schema { kind: Kind::Experiment } => output::print(&config::experiment::schema_text()),
         Command::Schema { kind: Kind::Scenario } => output::print(&config::scenario::schema_text()),
     }
 }
@@ -65,6 +68,7 @@ fn check(file: &Path) -> Exit {
             Ok(_) => Ok((0, "headroom simulate")),
             Err(error) => Err(refuse(&error)),
         },
+        config::Kind::Experiment => experiment::check(file).map(|()| (0, "headroom experiment")),
     };
     let (warnings, next) = match checked {
         Ok(checked) => checked,

@@ -9,6 +9,7 @@ pub mod config;
 pub mod conformance;
 pub mod demo;
 pub mod doctor;
+pub mod experiment;
 pub mod explain;
 pub mod find;
 pub mod forecast;

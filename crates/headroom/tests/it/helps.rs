@@ -3,7 +3,7 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 42] = [
+const COMMANDS: [&[&str]; 43] = [
     &[],
     &["load"],
     &["find"],
@@ -11,6 +11,7 @@ const COMMANDS: [&[&str]; 42] = [
     &["agent"],
     &["replay"],
     &["compare"],
+    &["experiment"],
     &["gateway"],
     &["top"],
     &["explain"],
@@ -66,7 +67,8 @@ fn every_help_is_as_it_was_last_read() {
 
 #[test]
 fn short_helps_fit_a_screen_and_begin_with_an_example() {
-    for command in ["load", "find", "replay", "gateway", "simulate", "plan", "tune", "compare"] {
+    for command in ["load", "find", "replay", "gateway", "simulate", "plan", "tune", "compare", "experiment"]
+    {
         let text = help(&[command], "-h");
         assert!(text.starts_with("Example:\n"), "{text}");
         assert!(text.lines().count() <= SCREEN, "{command}: {} lines\n{text}", text.lines().count());

@@ -13,6 +13,8 @@ mod captures_traffic;
 mod certificates;
 /// `headroom config check` says what the command that takes the file says.
 mod checks_files;
+/// `headroom experiment`: a slower candidate, an equal one, and what is refused.
+mod compares_candidates;
 /// `headroom compare` of two runs that the binary itself recorded.
 mod compares_runs;
 /// `headroom conformance`: published decisions of other autoscalers, and invalid files.

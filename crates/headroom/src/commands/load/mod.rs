@@ -15,7 +15,7 @@ mod listener;
 mod plan;
 
 pub use args::{Args, span};
-pub use plan::{UsageError, scenario};
+pub use plan::{UsageError, methods, scenario};
 
 use crate::exit::Exit;
 use crate::next::{Line, Typed};

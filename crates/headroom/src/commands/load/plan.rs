@@ -14,6 +14,7 @@ use ::load::{
 use config::scenario::{LoadModel, ScenarioFile};
 use http::dial::{Origin, OriginError, ResolveError, Scheme};
 use import::{Rows, Traffic, TrafficError};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -181,6 +182,15 @@ pub fn scenario(path: &Path, base: Option<&str>, servers: &mut Servers<'_>) -> R
     scenario_work(Arc::new(read_scenario(path, base)?.scenario), servers)
 }
 
+/// The methods of the requests of a scenario file.
+///
+/// # Errors
+/// As a run of it.
+pub fn methods(path: &Path) -> Result<BTreeSet<String>, UsageError> {
+    let scenario = read_scenario(path, Some(ANYWHERE))?.scenario;
+    Ok(scenario.definition().steps.iter().map(|step| step.method.clone()).collect())
+}
+
 fn scenario_work(scenario: Arc<Scenario>, servers: &mut Servers<'_>) -> Result<Work, UsageError> {
     let mut found = Vec::new();
     for origin in origins(&scenario)? {
@@ -321,6 +331,8 @@ fn file_thresholds(
 const THRESHOLD_HELP: &str =
     "thresholds are written as in k6, such as `http_req_duration: [ 'p(95)<500ms' ]`";
 
+/// A base URL for a scenario that is read and not sent.
+const ANYWHERE: &str = "http://127.0.0.1:1";
 /// Default number of connections of the closed model.
 const CONNECTIONS: NonZeroU32 = NonZeroU32::new(50).expect("it is above zero");
 

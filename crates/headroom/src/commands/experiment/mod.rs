@@ -1,0 +1,234 @@
+//! `headroom experiment`: a control against candidates, from a file.
+//!
+//! ```text
+//! Args and file → plan (arms with their requests) → study::experiment → documents::experiment → summary or JSON, ledger
+//!
+//! plan   ports, requests and processes of each arm
+//! story  what happens meanwhile, on standard error
+//! ```
+
+mod plan;
+mod story;
+
+use super::load;
+use crate::connect::{ConnectArgs, ConnectError};
+use crate::descriptors;
+use crate::exit::Exit;
+use crate::guard::{GuardArgs, GuardError};
+use crate::inputs::InputError;
+use crate::ledger_file::LedgerArgs;
+use crate::live::Interrupts;
+use crate::output::{self, complain, fail, print, terminal};
+use crate::recorder::{About, Recorder};
+use ::load::TargetError;
+use documents::experiment::Experiment;
+use host::NoService;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use study::experiment::Wanted;
+use thiserror::Error;
+
+/// Compare a control with candidates: better, worse or the same
+///
+/// FILE (YAML) names a control and one or more candidates, the one variable that differs between them, and the load. headroom
+/// starts and stops services that have a command; others need a url. All services get load that is not measured
+/// (warm_up). Then the control runs against a second control: their differences are the noise floor. From it follows the
+/// plan: which effect is found in which time. Then blocks of a few seconds compare the candidates with the control, until
+/// the planned blocks were run and the primary measure is decided, or the time is over.
+///
+/// Each route and measure has a verdict with an interval, which is valid whenever the experiment ends: better, worse, same
+/// (within the margin), or cannot tell, with the time that is missing. One experiment of twenty may have a wrong
+/// verdict. Blocks that were disturbed (generator late, steal, throttling) do not count. A candidate that is worse by more
+/// than harm, has more errors or does not respond is stopped.
+///
+/// A candidate whose command differs from that of the control in more than one place is refused. Requests that change data are
+/// refused, unless the service that gets copies of them has own_store: true.
+///
+/// Progress is written to standard error, the result to standard output. Ctrl-C ends the experiment; its verdicts so far
+/// are printed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Experiment file; `headroom config schema experiment` prints its schema
+    file: PathBuf,
+
+    /// Longest time of the experiment, in place of that of the file
+    #[arg(long, value_name = "SPAN", value_parser = load::span)]
+    time: Option<Duration>,
+
+    /// Measure the noise floor, print which effect is found in which time, and end
+    #[arg(long)]
+    plan: bool,
+
+    /// Seed for arrivals and for the order of the services
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+
+    #[command(flatten)]
+    connect: ConnectArgs,
+
+    #[command(flatten)]
+    guard: GuardArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    ledger: LedgerArgs,
+
+    /// Print the result as JSON; the schema is schemas/experiment.schema.json
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+/// Why there is no experiment.
+#[derive(Debug, Error)]
+pub enum UsageError {
+    /// The file has problems.
+    #[error("the experiment file cannot be used")]
+    File(fields::Problems),
+    /// So has the scenario, or a URL.
+    #[error(transparent)]
+    Load(#[from] load::UsageError),
+    /// The list of requests.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A path cannot be sent.
+    #[error("the path `{path}` cannot be sent")]
+    Target {
+        /// The path.
+        path: String,
+        /// Why.
+        source: TargetError,
+    },
+    /// Copies of requests that change data.
+    #[error(
+        "{what} change data ({methods}), and {arm} would get copies of them: declare `own_store: true` there if its writes \
+         go to a store of its own{or}"
+    )]
+    Unsafe {
+        /// What has them.
+        what: String,
+        /// Their methods.
+        methods: String,
+        /// Which service.
+        arm: String,
+        /// Another way out.
+        or: &'static str,
+    },
+    /// `--time` is too short.
+    #[error("--time {} is shorter than 20 blocks of {}; give more, or a shorter `block` in the file", units::show_duration(*.time), units::show_duration(*.block))]
+    Time {
+        /// The time.
+        time: Duration,
+        /// A block.
+        block: Duration,
+    },
+    /// No port is free.
+    #[error("no free port on 127.0.0.1")]
+    Port(#[source] std::io::Error),
+    /// There is no such process.
+    #[error(transparent)]
+    Service(#[from] NoService),
+    /// Two processes differ in more than one place.
+    #[error(
+        "process {pid} of the candidate `{value}` differs from that of the control in {count} places: {changes}; change one variable"
+    )]
+    Changes {
+        /// The process.
+        pid: u32,
+        /// The value of the candidate.
+        value: String,
+        /// How many.
+        count: usize,
+        /// Which.
+        changes: String,
+    },
+    /// Connections.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// Public hosts.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Exit {
+    let planned = match plan::plan(args) {
+        Ok(planned) => planned,
+        Err(error) => return refuse(&error),
+    };
+    let interrupts = match Interrupts::listen() {
+        Ok(interrupts) => interrupts,
+        Err(error) => return fail(&error),
+    };
+    descriptors::raise_limit();
+    let wanted = Wanted {
+        file: &planned.file,
+        control: planned.control,
+        second_control: planned.second_control,
+        candidates: planned.candidates,
+        connecting: &planned.connecting,
+        only_plan: args.plan,
+        seed: args.seed,
+        version: status::version(),
+        interrupted: &|| interrupts.came(),
+    };
+    let mut recorder = Recorder::open(&args.ledger);
+    let config = plan::recorded(&planned.file, &planned.commands).to_string();
+    let target = planned.file.name.as_str();
+    let begun = recorder.begin(About { command: "experiment", target, config, parent: None });
+    let mut story = story::Story::new(&planned.file);
+    let found = study::experiment::run(&wanted, &mut |event| story.tell(&event));
+    story.end();
+    match found {
+        Ok(found) => {
+            recorder.finish(begun, None, Some(found.json().to_string()));
+            say(args, &found)
+        }
+        Err(error) => {
+            recorder.fail(begun, &error.to_string());
+            fail(&error)
+        }
+    }
+}
+
+fn say(args: &Args, found: &Experiment) -> Exit {
+    let text = match (args.json, args.plan) {
+        (true, _) => format!("{:#}\n", found.json()),
+        (false, true) => found.plan_text(terminal()),
+        (false, false) => found.text(terminal()),
+    };
+    let nothing = if args.plan { found.plan.is_none() } else { found.verdicts.is_empty() };
+    match print(&text) {
+        Exit::Done if nothing => Exit::Failed,
+        printed => printed,
+    }
+}
+
+/// Refuses what a run of the file refuses, without starting anything.
+///
+/// # Errors
+/// The exit code; the reason has been said.
+pub fn check(file: &Path) -> Result<(), Exit> {
+    plan::check(file).map_err(|error| refuse(&error))
+}
+
+fn refuse(error: &UsageError) -> Exit {
+    match error {
+        UsageError::File(problems) => output::refuse(problems),
+        UsageError::Load(error) => load::refuse(error),
+        other => complain(other, Exit::Usage),
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  What is compared, and how, is in the file:
+      headroom experiment examples/experiment.yaml
+  Which effect can be found in three minutes?
+      headroom experiment examples/experiment.yaml --plan --time 3m
+  For a script:
+      headroom experiment examples/experiment.yaml --json > verdicts.json
+
+Exit codes:
+  0   there are verdicts, whatever they say
+  1   nothing could be compared
+  2   wrong usage, or an experiment that is refused";

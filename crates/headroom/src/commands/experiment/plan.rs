@@ -1,0 +1,249 @@
+//! From the file to the arms: ports, requests and processes.
+
+use super::{Args, UsageError};
+use crate::commands::load;
+use crate::inputs::{self, BadLines, FormatArgs};
+use ::load::{Arrivals, Base, Connecting, Model, Plan, Servers, Target, Targets, Work};
+use config::experiment::{Experiment, Pace, Recorded, Requests, SecondControl, changes};
+use host::Service;
+use http::codec::method::is_safe;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::path::Path;
+use study::experiment::Arm;
+
+/// What an experiment needs.
+pub struct Planned {
+    pub file: Experiment,
+    pub control: Arm,
+    pub second_control: Option<Arm>,
+    pub candidates: Vec<Arm>,
+    pub connecting: Connecting,
+    /// The commands as they are started, by the name of the arm.
+    pub commands: Vec<(String, String)>,
+}
+
+/// Reads the file and all that it names.
+pub fn plan(args: &Args) -> Result<Planned, UsageError> {
+    let mut file = config::experiment::read(&args.file).map_err(UsageError::File)?;
+    if let Some(time) = args.time {
+        if time < file.block * BLOCKS_MIN {
+            return Err(UsageError::Time { time, block: file.block });
+        }
+        file.time = time;
+        file.warm_up = file.warm_up.min(time / 4);
+    }
+    let source = Source::read(&file)?;
+    refuse_writes(&file, &source)?;
+    let resolver = args.connect.resolver()?;
+    let mut servers = Servers::new(&resolver);
+    let mut ports = Ports::default();
+    let mut arm = |declared: &config::experiment::Arm, name: String| -> Result<Arm, UsageError> {
+        let (command, url) = ports.fill(declared)?;
+        let work = source.work(&url, &mut servers)?;
+        let service = declared.pid.map(Service::of_process).transpose()?;
+        Ok(Arm { name, command, env: declared.env.clone(), work, service })
+    };
+    let control = arm(&file.control, "control".to_owned())?;
+    let second_control = match file.second_control {
+        SecondControl::Off => None,
+        SecondControl::First | SecondControl::Alongside => {
+            Some(arm(&file.control, "second control".to_owned())?)
+        }
+    };
+    let candidates = file.candidates.iter().map(|declared| arm(declared, declared.value.clone()));
+    let candidates = candidates.collect::<Result<Vec<Arm>, UsageError>>()?;
+    one_variable(&file)?;
+    let model = match file.pace {
+        Pace::Rate(rate) => Model::open(rate, Arrivals::Even, None),
+        Pace::Users(users) => Model::closed(users),
+    };
+    let all = || std::iter::once(&control).chain(&second_control).chain(&candidates);
+    let mut secure = matches!(file.requests, Requests::Scenario(_));
+    for arm in all() {
+        let plan = Plan::new(arm.work.clone(), model.clone());
+        args.guard.check(&plan)?;
+        secure |= plan.uses_tls();
+    }
+    let commands = all().filter_map(|arm| Some((arm.name.clone(), arm.command.clone()?))).collect();
+    let connecting = args.connect.connecting(resolver, secure, matches!(model, Model::Open { .. }))?;
+    Ok(Planned { file, control, second_control, candidates, connecting, commands })
+}
+
+/// Refuses what can be refused without asking for addresses or processes.
+pub fn check(path: &Path) -> Result<(), UsageError> {
+    let file = config::experiment::read(path).map_err(UsageError::File)?;
+    let source = Source::read(&file)?;
+    refuse_writes(&file, &source)
+}
+
+/// The experiment as the ledger has it.
+pub fn recorded(file: &Experiment, commands: &[(String, String)]) -> Value {
+    let arm = |arm: &config::experiment::Arm| {
+        json!({
+            "value": arm.value, "command": arm.command, "env": arm.env, "url": arm.url, "pid": arm.pid,
+            "own_store": arm.own_store,
+        })
+    };
+    let load = match &file.requests {
+        Requests::Paths(paths) => json!({ "paths": paths }),
+        Requests::Listed { file, reads_only } => json!({ "requests": file, "reads_only": reads_only }),
+        Requests::Scenario(file) => json!({ "scenario": file }),
+    };
+    let pace = match file.pace {
+        Pace::Rate(rate) => json!({ "rate_per_second": rate.per_second() }),
+        Pace::Users(users) => json!({ "users": users.get() }),
+    };
+    json!({
+        "experiment": file.name, "variable": file.variable, "load": load, "pace": pace,
+        "control": arm(&file.control), "candidates": file.candidates.iter().map(arm).collect::<Vec<_>>(),
+        "started": commands.iter().cloned().collect::<BTreeMap<String, String>>(),
+        "margin": file.margin, "effect": file.effect, "harm": file.harm,
+        "time_seconds": file.time.as_secs_f64(), "block_seconds": file.block.as_secs_f64(),
+        "warm_up_seconds": file.warm_up.as_secs_f64(),
+    })
+}
+
+/// The requests of the file, before they have a server.
+enum Source<'a> {
+    Paths(&'a [String]),
+    Listed { file: &'a Path, entries: Vec<import::Entry> },
+    Scenario { file: &'a Path, methods: BTreeSet<String> },
+}
+
+impl<'a> Source<'a> {
+    fn read(file: &'a Experiment) -> Result<Self, UsageError> {
+        Ok(match &file.requests {
+            Requests::Paths(paths) => Source::Paths(paths),
+            Requests::Listed { file, reads_only } => {
+                let format =
+                    FormatArgs { format: "auto".to_owned(), log_format: None, bad_lines: BadLines::Skip };
+                let mut entries = format.entries(file)?;
+                if *reads_only {
+                    entries.retain(|entry| is_safe(entry.method.as_bytes()));
+                }
+                if entries.is_empty() {
+                    return Err(inputs::InputError::Empty(file.clone()).into());
+                }
+                Source::Listed { file, entries }
+            }
+            Requests::Scenario(file) => {
+                let methods = load::methods(file)?;
+                Source::Scenario { file, methods }
+            }
+        })
+    }
+
+    /// Methods of requests that change data.
+    fn unsafe_methods(&self) -> BTreeSet<&str> {
+        let methods: Box<dyn Iterator<Item = &str>> = match self {
+            Source::Paths(_) => Box::new(std::iter::empty()),
+            Source::Listed { entries, .. } => Box::new(entries.iter().map(|entry| entry.method.as_str())),
+            Source::Scenario { methods, .. } => Box::new(methods.iter().map(String::as_str)),
+        };
+        methods.filter(|method| !is_safe(method.as_bytes())).collect()
+    }
+
+    fn work(&self, url: &str, servers: &mut Servers<'_>) -> Result<Work, UsageError> {
+        match self {
+            Source::Paths(paths) => {
+                let target = |path: &String| {
+                    let whole = Base::All(url).whole(path);
+                    Target::at(servers, &whole, "GET", &[], &[])
+                        .map_err(|source| UsageError::Target { path: path.clone(), source })
+                };
+                Ok(Work::Targets(Targets::new(paths.iter().map(target).collect::<Result<_, _>>()?)))
+            }
+            Source::Listed { file, entries } => {
+                let list = inputs::targets(servers, file, inputs::recorded(entries), Base::All(url), &[])?;
+                let named = list
+                    .into_iter()
+                    .zip(entries)
+                    .map(|(target, entry)| target.named(&import::endpoint(entry)));
+                Ok(Work::Targets(Targets::new(named.collect())))
+            }
+            Source::Scenario { file, .. } => Ok(load::scenario(file, Some(url), servers)?),
+        }
+    }
+}
+
+/// Refuses copies of requests that change data to a service without a store of its own.
+fn refuse_writes(file: &Experiment, source: &Source<'_>) -> Result<(), UsageError> {
+    let methods = source.unsafe_methods();
+    if methods.is_empty() {
+        return Ok(());
+    }
+    let second = (file.second_control != SecondControl::Off && !file.control.own_store)
+        .then(|| "the second control (`control`)".to_owned());
+    let candidate = file.candidates.iter().find(|candidate| !candidate.own_store);
+    let Some(arm) = candidate.map(|arm| format!("the candidate `{}`", arm.value)).or(second) else {
+        return Ok(());
+    };
+    let (what, or) = match source {
+        Source::Scenario { file, .. } => (format!("requests of {}", file.display()), ""),
+        Source::Listed { file, .. } => {
+            (format!("requests of {}", file.display()), "; or leave them out with `reads_only: true`")
+        }
+        Source::Paths(_) => ("requests".to_owned(), ""),
+    };
+    let methods = methods.into_iter().collect::<Vec<_>>().join(", ");
+    Err(UsageError::Unsafe { what, methods, arm, or })
+}
+
+/// Compares the command lines of processes that run already, as the kernel has them.
+fn one_variable(file: &Experiment) -> Result<(), UsageError> {
+    let line = |pid: u32| {
+        let running = Service::of_process(pid)?.running()?;
+        Ok::<_, UsageError>(
+            running.into_iter().find(|process| process.id == pid).map(|process| process.command),
+        )
+    };
+    let Some(ours) = file.control.pid.map(line).transpose()?.flatten() else { return Ok(()) };
+    for candidate in &file.candidates {
+        let Some(pid) = candidate.pid else { continue };
+        let Some(theirs) = line(pid)? else { continue };
+        let env = BTreeMap::new();
+        let found = changes(
+            &Recorded { command: &ours, env: &env, url: &file.control.url },
+            &Recorded { command: &theirs, env: &env, url: &candidate.url },
+        );
+        if found.len() > 1 {
+            let changes: Vec<String> = found.iter().map(ToString::to_string).collect();
+            return Err(UsageError::Changes {
+                pid,
+                value: candidate.value.clone(),
+                count: found.len(),
+                changes: changes.join("; "),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Free ports; each is given once.
+#[derive(Default)]
+struct Ports {
+    /// Held until all are found, so that none is found twice.
+    held: Vec<TcpListener>,
+}
+
+impl Ports {
+    /// The command and the URL of an arm with their port.
+    fn fill(&mut self, arm: &config::experiment::Arm) -> Result<(Option<String>, String), UsageError> {
+        let uses = |text: &str| text.contains(PORT);
+        if !arm.command.as_deref().is_some_and(uses) && !uses(&arm.url) {
+            return Ok((arm.command.clone(), arm.url.clone()));
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(UsageError::Port)?;
+        let port = listener.local_addr().map_err(UsageError::Port)?.port().to_string();
+        self.held.push(listener);
+        let filled = |text: &str| text.replace(PORT, &port);
+        Ok((arm.command.as_deref().map(filled), filled(&arm.url)))
+    }
+}
+
+/// What is replaced by a free port.
+const PORT: &str = "{port}";
+/// As in the file.
+const BLOCKS_MIN: u32 = 20;

@@ -1,0 +1,63 @@
+//! What happens during an experiment, on standard error.
+
+use crate::output::tell;
+use config::experiment::Experiment;
+use control::trial::{Finding, Verdict};
+use study::experiment::Event;
+use units::show_duration;
+
+/// Tells what happens.
+pub struct Story<'a> {
+    file: &'a Experiment,
+    told: usize,
+    blocks: usize,
+}
+
+impl<'a> Story<'a> {
+    pub fn new(file: &'a Experiment) -> Self {
+        Story { file, told: 0, blocks: 0 }
+    }
+
+    pub fn tell(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Starts(name) => tell(&format!("starting {name} ... ")),
+            Event::Started { after, .. } => tell(&format!("ready after {:.1} s\n", after.as_secs_f64())),
+            Event::LeftOut { name, why } => tell(&format!("\ncandidate {name} is left out: {why}\n")),
+            Event::WarmUp(length) => tell(&format!("warm-up of {} ...\n", show_duration(*length))),
+            Event::NoiseFloor { .. } => tell("noise floor ...\n"),
+            Event::Planned(Ok(plan)) => tell(&format!("plan: {plan}\n")),
+            Event::Planned(Err(why)) => tell(&format!("no plan: {why}\n")),
+            Event::Block { counted, planned, void, primary } => {
+                if let Some(void) = void {
+                    tell(&format!("a block is void: {void}\n"));
+                }
+                self.blocks += 1;
+                // The first verdicts, and then from time to time.
+                if self.blocks >= self.told + EVERY {
+                    self.told = self.blocks;
+                    let verdict = primary.map_or_else(String::new, |verdict| self.verdict(verdict));
+                    tell(&format!("{counted} of {planned} blocks{verdict}\n"));
+                }
+            }
+            Event::Stopped { name, why } => tell(&format!("candidate {name} was stopped: {why}\n")),
+            Event::Changed { design, why } => tell(&format!("the design is now {design}, because {why}\n")),
+        }
+    }
+
+    fn verdict(&self, verdict: &Verdict) -> String {
+        let Some(estimate) = verdict.estimate else { return String::new() };
+        let word = match verdict.finding {
+            Finding::CannotTell => String::new(),
+            finding => format!(", {finding}"),
+        };
+        let value = self.file.candidates.get(verdict.candidate).map_or("", |arm| arm.value.as_str());
+        format!(": {} {value} {:+.1} %{word}", self.file.variable, 100.0 * estimate)
+    }
+
+    pub fn end(&self) {
+        tell("\n");
+    }
+}
+
+/// Blocks from one line to the next.
+const EVERY: usize = 5;

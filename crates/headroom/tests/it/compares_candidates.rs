@@ -1,0 +1,142 @@
+use crate::disturbance::again_if_disturbed;
+use crate::programs::{beside_others, headroom, refused, text};
+use crate::schema::check;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+
+/// A control that waits for 5 ms in each request, and candidates with a name and other words of the command.
+fn file(candidates: &[(&str, &str)], more: &str) -> String {
+    let headroom = env!("CARGO_BIN_EXE_headroom");
+    let service = |words: &str| format!("{headroom} sample-service --listen 127.0.0.1:{{port}} {words}");
+    let mut text = format!(
+        "experiment: wait\nvariable: wait\nload: {{ paths: [/a, /b], rate: 100/s }}\ncontrol: {{ value: 5ms, command: '{}' }}\n\
+         candidates:\n",
+        service("--wait 5ms")
+    );
+    for (value, words) in candidates {
+        text += &format!("- {{ value: {value}, command: '{}' }}\n", service(words));
+    }
+    text + "shared: nothing\ntime: 25s\nblock: 400ms\nwarm_up: 1s\nharm: 100%\neffect: 10%\nmargin: 5%\n"
+        + more
+}
+
+fn experiment(folder: &Path, file: &str, more: &[&str]) -> Output {
+    let path = folder.join("experiment.yaml");
+    std::fs::write(&path, file).unwrap();
+    headroom(&[&["experiment", path.to_str().unwrap()], more].concat()).output().unwrap()
+}
+
+/// The document of an experiment that compared something, and what was said meanwhile.
+fn document(output: &Output) -> (Value, String) {
+    let story = text(&output.stderr).to_owned();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{story}"));
+    let schema = serde_json::from_str(documents::experiment::SCHEMA).unwrap();
+    assert_eq!(check(&schema, &found), Vec::<String>::new());
+    (found, story)
+}
+
+fn primary(found: &Value) -> &str {
+    let verdicts = found["verdicts"].as_array().unwrap();
+    verdicts.iter().find(|verdict| verdict["primary"] == true).unwrap()["verdict"].as_str().unwrap()
+}
+
+#[test]
+fn a_slower_candidate_is_worse() {
+    let _slot = beside_others();
+    again_if_disturbed(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let output =
+            experiment(folder.path(), &file(&[("8ms", "--wait 8ms")], "ends: decided\n"), &["--json"]);
+        let (found, story) = document(&output);
+        assert_eq!(output.status.code(), Some(0), "{story}");
+        assert_eq!(primary(&found), "worse", "{found:#}\n{story}");
+        let first = &found["verdicts"][0];
+        let (low, high) = (first["low"].as_f64().unwrap(), first["high"].as_f64().unwrap());
+        assert!(low < high && (0.2..0.9).contains(&first["effect"].as_f64().unwrap()), "{first:#}");
+        assert_eq!((found["design"].as_str(), first["candidate"].as_str()), (Some("duet"), Some("8ms")));
+        assert!(found["seconds"].as_f64().unwrap() < 26.0, "{found:#}");
+        // Both routes have verdicts of their own, and both services have processor time and memory.
+        for (route, measure) in
+            [("/b", "p50"), ("/a", "errors"), ("all", "processor_time"), ("all", "memory")]
+        {
+            let is = |verdict: &Value| verdict["route"] == route && verdict["measure"] == measure;
+            assert!(found["verdicts"].as_array().unwrap().iter().any(is), "{route} {measure}: {found:#}");
+        }
+    });
+}
+
+#[test]
+fn an_equal_candidate_is_neither_better_nor_worse() {
+    let _slot = beside_others();
+    again_if_disturbed(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let output = experiment(folder.path(), &file(&[("again", "--wait 5ms")], ""), &[]);
+        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let first = text(&output.stdout).lines().next().unwrap();
+        assert!(first.contains("SAME") || first.contains("CANNOT TELL"), "{said}");
+        assert!(said.contains("promised") && said.contains("noise"), "{said}");
+    });
+}
+
+#[test]
+fn a_candidate_that_does_not_start_or_answers_differently_is_named() {
+    let _slot = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let candidates = [("broken", "--wait nonsense"), ("large", "--wait 5ms --body 2KiB")];
+    let (found, story) = document(&experiment(folder.path(), &file(&candidates, ""), &["--json"]));
+    let broken = &found["candidates"][0];
+    assert_eq!((broken["value"].as_str(), broken["state"].as_str()), (Some("broken"), Some("left_out")));
+    assert!(broken["reason"].as_str().unwrap().contains("ended with exit status: 2"), "{found:#}\n{story}");
+    assert!(found["verdicts"].as_array().unwrap().iter().all(|verdict| verdict["candidate"] == "large"));
+    assert!(found["notes"].to_string().contains("large answers differently"), "{found:#}\n{story}");
+    // Alone, there is nothing to compare.
+    let output = experiment(folder.path(), &file(&candidates[..1], ""), &["--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let (found, _) = document(&output);
+    assert_eq!(found["verdicts"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn a_candidate_that_dies_is_stopped_with_its_reason() {
+    let _slot = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = file(&[("dies", "--wait 5ms")], "ends: time\n");
+    let service = format!("{} sample-service", env!("CARGO_BIN_EXE_headroom"));
+    let place = text.rfind(&service).unwrap();
+    text.insert_str(place, "timeout 12 ");
+    let (found, story) = document(&experiment(folder.path(), &text, &["--json"]));
+    assert_eq!(found["candidates"][0]["state"], "ended", "{found:#}\n{story}");
+    assert!(found["notes"].to_string().contains("its command ended with"), "{found:#}\n{story}");
+}
+
+#[test]
+fn what_could_not_be_attributed_or_would_change_data_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let two = file(&[("both", "--threads 2 --wait 8ms --body 2KiB")], "");
+    let said = refused(&experiment(folder.path(), &two, &[])).to_owned();
+    assert!(said.contains("differs from the control in 2 places"), "{said}");
+    std::fs::write(folder.path().join("list"), "GET http://127.0.0.1/a\n\nPOST http://127.0.0.1/b\n")
+        .unwrap();
+    let writes = file(&[("8ms", "--wait 8ms")], "").replace("paths: [/a, /b]", "requests: list");
+    let said = refused(&experiment(folder.path(), &writes, &[])).to_owned();
+    assert!(
+        said.contains("POST") && said.contains("own_store: true") && said.contains("reads_only"),
+        "{said}"
+    );
+    let checked = headroom(&["config", "check", folder.path().join("experiment.yaml").to_str().unwrap()]);
+    assert_eq!(refused(&{ checked }.output().unwrap()), said);
+}
+
+/// Only the noise floor is measured.
+#[test]
+fn a_plan_says_what_can_be_found() {
+    let _slot = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let output = experiment(folder.path(), &file(&[("8ms", "--wait 8ms")], ""), &["--plan"]);
+    let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(text(&output.stdout).contains("promised   an effect of"), "{said}");
+    assert!(!text(&output.stdout).contains("verdict"), "{said}");
+}
