@@ -78,6 +78,8 @@ pub struct NoiseFloor {
     pub spread: f64,
     /// Blocks that it was estimated from.
     pub blocks: usize,
+    /// The median effect between the control and the second control, which are equal; `None` without a second control.
+    pub offset: Option<f64>,
     /// Where the differences come from: `second_control` or `candidate`.
     pub source: &'static str,
 }

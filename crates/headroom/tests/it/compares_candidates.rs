@@ -114,7 +114,7 @@ fn a_candidate_that_dies_is_stopped_with_its_reason() {
 #[test]
 fn what_could_not_be_attributed_or_would_change_data_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let two = file(&[("both", "--threads 2 --wait 8ms --body 2KiB")], "");
+    let two = file(&[("both", "--wait 8ms --body 2KiB")], "");
     let said = refused(&experiment(folder.path(), &two, &[])).to_owned();
     assert!(said.contains("differs from the control in 2 places"), "{said}");
     std::fs::write(folder.path().join("list"), "GET http://127.0.0.1/a\n\nPOST http://127.0.0.1/b\n")

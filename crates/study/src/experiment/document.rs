@@ -16,6 +16,7 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
     let noise_floor = session.noise.map(|noise| NoiseFloor {
         spread: noise.spread,
         blocks: noise.count,
+        offset: session.offset,
         source: if session.wanted.second_control.is_some() { "second_control" } else { "candidate" },
     });
     Experiment {
@@ -210,6 +211,13 @@ fn bytes(tally: &Tally) -> Option<f64> {
 /// What the reader has to know: answers that differ, above all.
 fn notes(session: &Session<'_>, trial: Option<&Trial>) -> Vec<String> {
     let mut notes = session.notes.clone();
+    if let Some(offset) = session.offset.filter(|offset| offset.abs() > session.wanted.file.margin) {
+        notes.push(format!(
+            "the second control differs from the control by {:+.1} %: an effect of this size may be one of processes and \
+             not of {}; repeat the experiment, which starts new ones",
+            100.0 * offset, session.wanted.file.variable
+        ));
+    }
     let control = &session.control.tally;
     for running in running(session) {
         let (name, tally) = (&running.arm.name, &running.tally);

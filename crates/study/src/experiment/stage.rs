@@ -10,7 +10,7 @@ use control::trial::{
     Settings, Shared as Sharing, Step, Trial, Wanted as Effect, plan,
 };
 use documents::experiment::Experiment;
-use stats::Rng;
+use stats::{Rng, median};
 use std::time::{Duration, Instant};
 
 /// An experiment while it runs.
@@ -25,6 +25,8 @@ pub(super) struct Session<'a> {
     pub(super) routes: Vec<String>,
     /// The differences of equal arms.
     pub(super) noise: Option<NoiseFloor>,
+    /// The median effect between the control and the second control.
+    pub(super) offset: Option<f64>,
     pub(super) plan: Option<Plan>,
     /// From the beginning until the promised end.
     pub(super) promised: Option<Duration>,
@@ -59,6 +61,7 @@ pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Res
         measures: Vec::new(),
         routes: Vec::new(),
         noise: None,
+        offset: None,
         plan: None,
         promised: None,
         busy: 0,
@@ -180,6 +183,7 @@ impl Session<'_> {
             limits: self.limits(),
         };
         let mut trial = Trial::new(settings)?;
+        let mut differences = Vec::new();
         loop {
             match trial.next(&mut self.rng) {
                 Step::Block(assignment) => {
@@ -189,6 +193,9 @@ impl Session<'_> {
                         Err(error) => return Err(error),
                     };
                     let looked = trial.observe(&block);
+                    if looked.void.is_none() {
+                        differences.extend(self.difference(&assignment, &block));
+                    }
                     let (counted, planned) = (trial.counted(), trial.settings().blocks);
                     events(Event::Block { counted, planned, void: looked.void, primary: None });
                     if let Some(why) = self.control.ended() {
@@ -208,6 +215,9 @@ impl Session<'_> {
                                         may be larger, and the promised time longer";
                             self.notes.push(note.to_owned());
                         }
+                        if self.second.is_some() && !differences.is_empty() {
+                            self.offset = Some(median(&differences));
+                        }
                         return Ok(None);
                     }
                     trial.extend(PILOT_MORE);
@@ -217,6 +227,20 @@ impl Session<'_> {
                 }
             }
         }
+    }
+
+    /// The effect between the control and the second control in a block, on the primary measure.
+    fn difference(&self, assignment: &Assignment, block: &Block) -> Option<f64> {
+        let value = |arm: Arm| {
+            let place = assignment.arms.iter().position(|each| *each == arm)?;
+            block.arms.get(place)?.values.first().copied().flatten()
+        };
+        let (ours, theirs) = (value(Arm::Control)?, value(Arm::SecondControl)?);
+        let effect = match self.measures.first()?.measure.effect {
+            control::trial::Effect::Ratio => theirs / ours - 1.0,
+            control::trial::Effect::Difference => theirs - ours,
+        };
+        effect.is_finite().then_some(effect)
     }
 
     /// Plans the comparison for the wanted effect, or for the smallest one that the rest of the time finds.
