@@ -62,7 +62,10 @@ fn design(session: &Session<'_>, trial: Option<&Trial>) -> (&'static str, String
         Design::Slices => "slices",
         Design::Restarts => "restarts",
     };
-    let planned = session.plan.map(|plan| (plan.design, plan.why.to_string()));
+    let planned = session.plan.map(|plan| match plan.probes {
+        true => (plan.design, "the arms can run at once; blocks with the control alone test it".to_owned()),
+        false => (plan.design, plan.why.to_string()),
+    });
     match (trial, planned, asked) {
         (Some(trial), Some((design, _)), _) if trial.design() != design => {
             (name(trial.design()), "probes found that the arms disturb each other".to_owned())
@@ -76,7 +79,7 @@ fn design(session: &Session<'_>, trial: Option<&Trial>) -> (&'static str, String
             (name, "the file asks for it".to_owned())
         }
         (_, Some((design, why)), None) => (name(design), why),
-        (_, None, None) => ("duet", "no plan was made".to_owned()),
+        (_, None, None) => (name(session.design()), "the plan was not made".to_owned()),
     }
 }
 

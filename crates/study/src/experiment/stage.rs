@@ -86,11 +86,7 @@ pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Res
         events(Event::Planned(Ok(plan)));
     }
     if wanted.only_plan {
-        return Ok(document::document(
-            &mut session,
-            None,
-            &End::Other("only the plan was asked for".to_owned()),
-        ));
+        return Ok(document::document(&session, None, &End::Other("only the plan was asked for".to_owned())));
     }
     if wanted.file.second_control == SecondControl::First {
         session.second = None;
@@ -132,7 +128,9 @@ impl Session<'_> {
         let requests: Vec<f64> =
             of_control.routes.iter().map(|route| route.requests() as f64 * share).collect();
         self.routes = endpoints(&self.wanted.control.work);
-        self.measures = choose(self.wanted.file, &requests, self.control.service.is_some());
+        let is_known = |candidate: &Candidate| matches!(candidate, Candidate::Runs(running) if running.service.is_some());
+        let has_service = self.control.service.is_some() && self.candidates.iter().any(is_known);
+        self.measures = choose(self.wanted.file, &requests, has_service);
         Ok(())
     }
 
@@ -145,7 +143,7 @@ impl Session<'_> {
     }
 
     /// The design in which the noise floor is measured.
-    fn design(&self) -> Design {
+    pub(super) fn design(&self) -> Design {
         match (self.wanted.file.design, self.wanted.file.shared) {
             (Some(Asked::Duet), _) => Design::Duet,
             (Some(Asked::Alternating), _) => Design::Alternating,
@@ -205,7 +203,8 @@ impl Session<'_> {
                 Step::Done(Ended::AsPlanned) => {
                     let noise = trial.noise_floor(0);
                     let enough = noise.is_some_and(|noise| noise.count >= INDEPENDENT_MIN);
-                    if enough || trial.counted() >= PILOT_MAX {
+                    let is_long = self.begun.elapsed() > self.wanted.file.time / PILOT_SHARE;
+                    if enough || is_long || trial.counted() >= PILOT_MAX {
                         self.noise = noise.map(|noise| NoiseFloor {
                             count: if enough { noise.count } else { INDEPENDENT_MIN },
                             ..noise
@@ -495,6 +494,8 @@ pub(super) const POWER: f64 = 0.9;
 const PILOT: usize = 12;
 const PILOT_MAX: usize = 30;
 const PILOT_MORE: usize = 6;
+/// The part of the time after which no block is added to the noise floor.
+const PILOT_SHARE: u32 = 3;
 /// Differences that a plan needs.
 const INDEPENDENT_MIN: usize = 8;
 /// Blocks without a response after which a candidate is stopped.
