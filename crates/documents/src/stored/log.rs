@@ -54,6 +54,9 @@ pub struct Line {
     pub rate_gain: Option<f64>,
     /// By how much the 95th percentile is higher, as a share.
     pub p95_gain: Option<f64>,
+    /// What an experiment found of its primary measure, in words; `None` for other commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<String>,
 }
 
 impl Log {
@@ -145,6 +148,35 @@ impl Log {
     }
 }
 
+/// What an experiment compared and found: of each candidate the primary measure.
+struct TrialLine {
+    change: String,
+    verdicts: String,
+    effects: String,
+}
+
+impl TrialLine {
+    fn of(run: &Run) -> Option<Self> {
+        let result = run.result.as_deref().filter(|_| run.command == "experiment")?;
+        let found: Json = serde_json::from_str(result).ok()?;
+        let text = |name: &str| found[name].as_str().unwrap_or_default();
+        let primary = || {
+            let all = found["verdicts"].as_array().into_iter().flatten();
+            all.filter(|verdict| verdict["primary"] == true)
+        };
+        let of = |name: &'static str| primary().filter_map(move |verdict| verdict[name].as_str());
+        let candidates: Vec<&str> = of("candidate").collect();
+        let verdicts: Vec<String> = of("verdict").map(|verdict| verdict.replace('_', " ")).collect();
+        let effects = primary().filter_map(|verdict| Some(100.0 * verdict["effect"].as_f64()?));
+        let effects: Vec<String> = effects.map(|percent| format!("{percent:+.1} %")).collect();
+        (!candidates.is_empty()).then(|| TrialLine {
+            change: format!("{}: {} -> {}", text("variable"), text("control"), candidates.join(", ")),
+            verdicts: verdicts.join(", "),
+            effects: format!("{} {}", text("primary"), effects.join(", ")),
+        })
+    }
+}
+
 impl Line {
     fn of(run: &Run) -> Self {
         let mut said = run.said.clone();
@@ -152,6 +184,12 @@ impl Line {
         if said.bottleneck.is_none() {
             let found = search.as_ref().and_then(|search| search.limited_by()).map(str::to_owned);
             said.bottleneck = found.or_else(|| run.bottleneck());
+        }
+        let trial = TrialLine::of(run);
+        if let Some(trial) = &trial
+            && said.change.is_none()
+        {
+            said.change = Some(trial.change.clone());
         }
         let measured = run.recorded.as_ref().filter(|recorded| recorded.accounting.scheduled > 0);
         let quantile = |quantile: Quantile| {
@@ -179,9 +217,10 @@ impl Line {
             p50_ms: quantile(Quantile::P50),
             p95_ms: quantile(Quantile::P95),
             lost: measured.map(lost),
-            verdict: run.verdict().to_owned(),
+            verdict: trial.as_ref().map_or(run.verdict().to_owned(), |trial| trial.verdicts.clone()),
             rate_gain: None,
             p95_gain: None,
+            effect: trial.map(|trial| trial.effects),
         }
     }
 
@@ -202,6 +241,9 @@ impl Line {
     }
 
     fn brought(&self) -> String {
+        if let Some(effect) = &self.effect {
+            return effect.clone();
+        }
         let said = |name: &str, gain: Option<f64>| {
             let percent = 100.0 * gain?;
             (percent.abs() >= 0.05).then(|| format!("{name} {percent:+.1} %"))

@@ -46,8 +46,10 @@ fn a_slower_candidate_is_worse() {
     let _slot = beside_others();
     again_if_disturbed(|| {
         let folder = tempfile::tempdir().unwrap();
-        let output =
-            experiment(folder.path(), &file(&[("8ms", "--wait 8ms")], "ends: decided\n"), &["--json"]);
+        let ledger = folder.path().join("ledger.sqlite");
+        let ledger = ["--ledger", ledger.to_str().unwrap()];
+        let flags = [&["--json"], &ledger[..]].concat();
+        let output = experiment(folder.path(), &file(&[("8ms", "--wait 8ms")], "ends: decided\n"), &flags);
         let (found, story) = document(&output);
         assert_eq!(output.status.code(), Some(0), "{story}");
         assert_eq!(primary(&found), "worse", "{found:#}\n{story}");
@@ -63,6 +65,10 @@ fn a_slower_candidate_is_worse() {
             let is = |verdict: &Value| verdict["route"] == route && verdict["measure"] == measure;
             assert!(found["verdicts"].as_array().unwrap().iter().any(is), "{route} {measure}: {found:#}");
         }
+        // The sheet of all tests has what was changed and what it brought.
+        let log = headroom(&[&["log", "--format", "csv"], &ledger[..]].concat()).output().unwrap();
+        let log = text(&log.stdout);
+        assert!(log.contains("wait: 5ms -> 8ms") && log.contains(",worse,"), "{log}");
     });
 }
 

@@ -18,6 +18,11 @@ fn doctor(id: u32) -> Command {
     headroom(&["doctor", "--pid", &id.to_string(), "-d", "4s", "--json"])
 }
 
+fn check_document(document: &Value) {
+    let schema = serde_json::from_str(documents::doctor::SCHEMA).unwrap();
+    assert_eq!(check(&schema, document), Vec::<String>::new(), "{document:#}");
+}
+
 fn codes(document: &Value) -> Vec<&str> {
     document["findings"].as_array().unwrap().iter().map(|found| found["code"].as_str().unwrap()).collect()
 }
@@ -30,7 +35,7 @@ fn both(service: &Server, address: SocketAddr, flags: &[&str]) -> (Value, Value)
     let examined = doctor(service.id()).output().unwrap();
     assert!(examined.status.success(), "{}", text(&examined.stderr));
     let examined: Value = serde_json::from_slice(&examined.stdout).unwrap();
-    check(&serde_json::from_str(documents::doctor::SCHEMA).unwrap(), &examined);
+    check_document(&examined);
     (examined, json(&loading.wait_with_output().unwrap()))
 }
 
@@ -102,7 +107,7 @@ fn an_agent_answers_over_its_socket_and_changes_nothing() {
     let answer = ask(&format!("GET /doctor?pid={}&seconds=2", service.id()));
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
-    check(&serde_json::from_str(documents::doctor::SCHEMA).unwrap(), &serde_json::from_str(body).unwrap());
+    check_document(&serde_json::from_str(body).unwrap());
     for (request, status, said) in [
         ("GET /doctor", "400", "name a service"),
         ("GET /doctor?pid=4194999", "404", "no process has the id"),
