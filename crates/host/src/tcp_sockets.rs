@@ -59,6 +59,8 @@ pub struct Carried {
     pub segments_received: u32,
     /// Segments with data that it sent.
     pub segments_sent: u32,
+    /// Segments that it sent again.
+    pub sent_again: u32,
 }
 
 /// The states that matter here.
@@ -268,6 +270,7 @@ fn tcp_info(info: &[u8]) -> Option<Carried> {
         has_received: any(128),
         segments_received: number(info, 152).unwrap_or(0),
         segments_sent: number(info, 156).unwrap_or(0),
+        sent_again: number(info, 100)?,
     })
 }
 

@@ -46,17 +46,16 @@ impl Attendance {
         Ok(Attendance { stop, reader })
     }
 
-    /// Stops, and says what was found. `rate` is the requests a second, if the caller knows them.
-    ///
-    /// # Errors
-    /// Where the service ended before a second was seen.
-    pub fn end(self, rate: Option<f64>) -> Result<Examined, NoService> {
+    /// Stops, and says what was found; `None` where the service ended before a second was seen. `rate` is the requests a second,
+    /// if the caller knows them.
+    pub fn end(self, rate: Option<f64>) -> Option<Examined> {
         self.stop.store(true, Ordering::Relaxed);
-        let mut examined = self.reader.join().expect("a reader of files does not panic")?;
+        // Whatever went wrong with it, the run beside it keeps its results.
+        let mut examined = self.reader.join().ok()?.ok()?;
         if rate.is_some() {
             examined.budget = Budget::of(&examined.seen, rate);
         }
-        Ok(examined)
+        Some(examined)
     }
 }
 
@@ -90,6 +89,9 @@ fn attend(examination: &Examination, sparing: u32, stop: &dyn Fn() -> bool) -> R
         };
         names.see(&reading);
         seen.extend(seconds.add(reading, &mut names));
+        if seen.len() > LONGEST {
+            seen.remove(0);
+        }
     }
     let modes = names.modes();
     let causes: Vec<Cause> = modes
@@ -103,7 +105,7 @@ fn attend(examination: &Examination, sparing: u32, stop: &dyn Fn() -> bool) -> R
         seconds: begun.elapsed().as_secs_f64(),
         diagnosis: Diagnosis::of(&seen, &causes),
         budget: Budget::of(&seen, None),
-        known: names.known(),
+        known: names.known(seconds.last()),
         seen,
     })
 }
@@ -114,4 +116,6 @@ const EVERY: Duration = Duration::from_millis(200);
 /// hundredth.
 const ALONE: u32 = 10;
 const BESIDE: u32 = 100;
+/// Of a longer examination the last hour is kept, in seconds.
+const LONGEST: usize = 3_600;
 const SECOND: Duration = Duration::from_secs(1);

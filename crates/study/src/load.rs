@@ -173,7 +173,7 @@ impl Load<'_> {
                 measured.validity.add(judged.iter().filter_map(Judged::suspect));
                 let thresholds = judged.iter().map(said).collect();
                 let rate = measured.achieved().per_second();
-                let examined = attendance.and_then(|attendance| attendance.end(Some(rate)).ok());
+                let examined = attendance.and_then(|attendance| attendance.end(Some(rate)));
                 let findings = examined.map(|examined| examined.findings()).unwrap_or_default();
                 let outcome = Outcome { asked, measured, ended, thresholds, watched, findings };
                 events(Event::Ended(&outcome));

@@ -70,10 +70,11 @@ fn each_cause_has_a_sentence() {
     let mut texts = examined(vec![worst(); 10], &[Cause::Debug, Cause::Profiler]).text(terminal());
     let alone = [
         Seen {
+            used: 0.2,
             client: Some(Client { busiest_thread: 0.97, ..Client::default() }),
-            throttled: None,
-            ..worst()
+            ..Seen { cores: 2.0, ..Seen::default() }
         },
+        Seen { sent_again: Some(0.012), ..Seen { cores: 2.0, ..Seen::default() } },
         Seen { used: 1.95, others: Some(0.0), throttled: None, ..Seen { cores: 2.0, ..Seen::default() } },
         Seen { used: 1.0, busiest_thread: 0.98, ..Seen { cores: 2.0, ..Seen::default() } },
         Seen {

@@ -3,10 +3,11 @@
 use documents::doctor::{Descriptors, Known};
 use host::{
     Bystander, Examination, Layout, Mode, NoService, Processes, Reading, Running, TcpSocket, TcpState,
-    holders,
+    Thread, holders,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Names, as far as they are known.
 pub(super) struct Names {
@@ -28,7 +29,8 @@ pub(super) struct Names {
     layout: Option<Layout>,
     modes: Vec<Mode>,
     everyone: Processes,
-    last: Option<Reading>,
+    /// How long each thread had run when it was first seen.
+    ran: BTreeMap<u32, Duration>,
     /// The most descriptors as a share of the limit.
     descriptors: Option<Descriptors>,
     queue_limit: Option<u32>,
@@ -53,7 +55,7 @@ impl Names {
             running,
             layout,
             everyone: Processes::now(),
-            last: None,
+            ran: BTreeMap::new(),
             descriptors: None,
             queue_limit: None,
         })
@@ -77,7 +79,9 @@ impl Names {
         if let Some(sockets) = &reading.sockets {
             self.see_sockets(sockets, reading);
         }
-        self.last = Some(reading.clone());
+        for thread in reading.processes.values().flat_map(|process| &process.threads) {
+            self.ran.entry(thread.id).or_insert(thread.ran);
+        }
     }
 
     fn see_sockets(&mut self, sockets: &[TcpSocket], reading: &Reading) {
@@ -134,28 +138,28 @@ impl Names {
     }
 
     /// For people.
-    pub(super) fn known(self) -> Known {
-        let last = self.last.as_ref();
+    pub(super) fn known(self, last: &Reading) -> Known {
         let first = self.running.first();
-        let mut busiest: Vec<_> = Vec::new();
-        for process in last.map(|reading| reading.processes.iter()).into_iter().flatten() {
-            busiest
-                .extend(process.1.threads.iter().map(|thread| (thread.ran, *process.0, thread.name.clone())));
-        }
-        busiest.sort();
-        let own: HashSet<u32> =
-            last.map(|reading| reading.processes.keys().copied().collect()).unwrap_or_default();
+        let since = |thread: &Thread| {
+            thread.ran.saturating_sub(self.ran.get(&thread.id).copied().unwrap_or_default())
+        };
+        let threads = last
+            .processes
+            .iter()
+            .flat_map(|(id, process)| process.threads.iter().map(move |thread| (id, thread)));
+        let busiest = threads.max_by_key(|(_, thread)| since(thread));
+        let busiest = busiest.map(|(id, thread)| format!("{} of process {id}", thread.name));
+        let own = &last.processes;
         let others = Processes::now().busiest_since(&self.everyone, 8);
-        let others = others.into_iter().filter(|one| !own.contains(&one.id) && one.id != std::process::id());
+        let others =
+            others.into_iter().filter(|one| !own.contains_key(&one.id) && one.id != std::process::id());
         let memory: u64 = self.running.iter().map(|one| one.memory.get()).sum();
         Known {
             service: first.map_or(String::new(), |one| one.command.clone()),
             processes: self.running.len(),
             cores: self.cores,
-            quota_cores: last
-                .and_then(|reading| reading.quotas.iter().map(|quota| quota.cores).min_by(f64::total_cmp)),
-            memory_limit: last
-                .and_then(|reading| reading.memory_limits.iter().map(|limit| limit.limit).min()),
+            quota_cores: last.quotas.iter().map(|quota| quota.cores).min_by(f64::total_cmp),
+            memory_limit: last.memory_limits.iter().map(|limit| limit.limit).min(),
             memory: units::Bytes::new(memory),
             layout: self.layout.map(in_words),
             slots: self.slots,
@@ -164,7 +168,7 @@ impl Names {
             destinations: self.destinations.iter().map(ToString::to_string).collect(),
             client: self.client.map(|(id, client)| format!("{} ({id})", client.name)),
             others: others.take(3).map(|one| one.to_string()).collect(),
-            busiest_thread: busiest.pop().map(|(_, process, name)| format!("{name} of process {process}")),
+            busiest_thread: busiest,
             descriptors: self.descriptors,
             ports: self.ports,
             queue_limit: self.queue_limit,

@@ -22,6 +22,11 @@ impl Seconds {
         Seconds { before: first, client_before: None, readings: Vec::new() }
     }
 
+    /// The last reading of the last complete second.
+    pub(super) fn last(&self) -> &Reading {
+        &self.before
+    }
+
     /// Adds a reading; what was seen, where a second is complete.
     pub(super) fn add(&mut self, reading: Reading, names: &mut Names) -> Option<Seen> {
         let complete = reading.at.saturating_duration_since(self.before.at) >= Duration::from_secs(1);
@@ -213,6 +218,24 @@ impl Seconds {
             .iter()
             .filter(|one| one.state == TcpState::Listening)
             .all(|one| names.listening.contains(&one.local.port()));
+        // Where others share the namespace, its counter counts theirs, too.
+        let again_before: HashMap<Key, u32> =
+            open(first).filter_map(|one| Some((key(one), one.carried?.sent_again))).collect();
+        let own: HashSet<u32> = readings
+            .iter()
+            .flat_map(|reading| reading.processes.values())
+            .flat_map(|process| &process.sockets)
+            .copied()
+            .collect();
+        let lost = open(last)
+            .filter(|one| own.contains(&one.inode))
+            .filter_map(|one| Some((key(one), one.carried?.sent_again)));
+        let lost = lost
+            .map(|(key, again)| again.saturating_sub(again_before.get(&key).copied().unwrap_or(0)))
+            .sum::<u32>();
+        if !only && lost == 0 {
+            seen.sent_again = seen.sent_again.map(|_| 0.0);
+        }
         if let Some(counts) = counts.filter(|_| only) {
             let grown =
                 open(last).filter(inbound).count().saturating_sub(open(first).filter(inbound).count());
