@@ -67,14 +67,12 @@ fn requests_in_flight_are_seen_without_a_look_into_the_service() {
         clients.iter_mut().take(2).for_each(|client| client.read_exact(&mut [0; 6]).unwrap());
     }
     let examined = attendance.end(Some(20.0)).unwrap();
-    let budget = examined.budget.unwrap();
-    // Two of four connections owe an answer nearly all the time.
-    let in_flight =
-        examined.seen.iter().map(|one| one.in_flight.unwrap()).sum::<f64>() / examined.seen.len() as f64;
-    assert!((1.2..=2.0).contains(&in_flight), "{in_flight} {:?}", examined.seen);
-    let requests =
-        examined.seen.iter().map(|one| one.requests.unwrap()).sum::<f64>() / examined.seen.len() as f64;
-    assert!((12.0..=20.0).contains(&requests), "{requests}");
-    assert!((0.05..=0.11).contains(&budget.whole), "{budget:?}");
+    // Other tests of this process may serve too: there is at least what this one does. Two of four connections owe an answer nearly
+    // all the time.
+    let mean =
+        |of: &dyn Fn(&Seen) -> f64| examined.seen.iter().map(of).sum::<f64>() / examined.seen.len() as f64;
+    assert!(mean(&|one| one.in_flight.unwrap()) >= 1.2, "{:?}", examined.seen);
+    assert!(mean(&|one| one.requests.unwrap()) >= 12.0, "{:?}", examined.seen);
+    assert!(examined.budget.is_some_and(|budget| budget.whole >= 0.05), "{:?}", examined.budget);
     assert!(examined.known.listening.contains(&address.port()));
 }
