@@ -145,7 +145,7 @@ fn span(at: Option<&At<Span>>, default: Duration, least: Duration, report: &mut 
     span_between(at, default, (least, SPAN_MAX), report)
 }
 
-fn span_between(
+pub(crate) fn span_between(
     at: Option<&At<Span>>,
     default: Duration,
     (least, most): (Duration, Duration),

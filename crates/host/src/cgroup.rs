@@ -137,13 +137,9 @@ impl Cgroup {
 
     /// The memory that this group and its parents may still use; `None` without a limit.
     pub fn memory_left(&self) -> Option<Bytes> {
-        let (limit, usage) = match self.version {
-            Version::V2 => ("memory.max", "memory.current"),
-            Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        };
         let left = |folder: PathBuf| {
-            let limit = read_number(folder.join(limit)).filter(|&limit| limit < NO_LIMIT)?;
-            Some(Bytes::new(limit.saturating_sub(read_number(folder.join(usage))?)))
+            let (limit, used) = self.memory_in(&folder)?;
+            Some(Bytes::new(limit.saturating_sub(used)))
         };
         self.group.ancestors().filter_map(|group| left(self.mount.join(group))).min()
     }
@@ -159,13 +155,8 @@ impl Cgroup {
 
     /// The memory limits of this group and its parents.
     pub(crate) fn memory_limits(&self) -> Vec<MemoryLimit> {
-        let (limit, usage) = match self.version {
-            Version::V2 => ("memory.max", "memory.current"),
-            Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        };
         let of = |folder: PathBuf| {
-            let limit = read_number(folder.join(limit)).filter(|&limit| limit < NO_LIMIT)?;
-            let used = read_number(folder.join(usage))?;
+            let (limit, used) = self.memory_in(&folder)?;
             let reached = match self.version {
                 Version::V1 => read_number(folder.join("memory.failcnt"))?,
                 Version::V2 => {
@@ -176,6 +167,16 @@ impl Cgroup {
             Some(MemoryLimit { limit: Bytes::new(limit), used: Bytes::new(used), reached, folder })
         };
         self.group.ancestors().filter_map(|group| of(self.mount.join(group))).collect()
+    }
+
+    /// The limit and the memory in use of a group, in bytes; `None` without a limit.
+    fn memory_in(&self, folder: &Path) -> Option<(u64, u64)> {
+        let (limit, usage) = match self.version {
+            Version::V2 => ("memory.max", "memory.current"),
+            Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        };
+        let limit = read_number(folder.join(limit)).filter(|&limit| limit < NO_LIMIT)?;
+        Some((limit, read_number(folder.join(usage))?))
     }
 
     fn quota_in(&self, folder: &Path) -> Option<f64> {

@@ -4,14 +4,14 @@
 //! times.
 
 use crate::cgroup::{Cgroup, MemoryLimit, Quota};
-use crate::modes::{self, Mode};
 use crate::network::{ConnectionTable, NetworkCounts};
 use crate::pressure::Pressure;
 use crate::processor::{Ticks, cores_of};
 use crate::service::{NoService, Service};
 use crate::sockets::{PortRange, Sockets};
+use crate::stat;
 use crate::tcp_sockets::{TcpSocket, TcpSockets};
-use crate::text::read;
+use crate::text::{read, soft_limit};
 use crate::threads::Thread;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -79,14 +79,6 @@ impl Examination {
         &self.service
     }
 
-    /// Debug modes and profilers of the service.
-    ///
-    /// # Errors
-    /// Where it has ended.
-    pub fn modes(&self) -> Result<Vec<Mode>, NoService> {
-        Ok(modes::of(&self.service.running()?))
-    }
-
     /// How many local ports there are for connections from its network namespace to one address.
     pub fn ports(&self) -> Option<u32> {
         self.sockets.as_ref()?.ports().map(PortRange::count)
@@ -135,6 +127,13 @@ impl Examination {
     }
 }
 
+impl Reading {
+    /// Inodes of the sockets of the service.
+    pub fn inodes(&self) -> HashSet<u32> {
+        self.processes.values().flat_map(|process| &process.sockets).copied().collect()
+    }
+}
+
 impl ProcessReading {
     /// Of a process; empty where it has ended.
     pub fn of(id: u32) -> Self {
@@ -146,22 +145,20 @@ impl ProcessReading {
             threads: Thread::of_process(id),
             sockets: sockets.collect(),
             descriptors: links.map(|links| links.len() as u64),
-            descriptor_limit: open_files(&limits),
+            descriptor_limit: soft_limit(&limits, "Max open files").and_then(|limit| limit.parse().ok()),
         }
     }
 }
 
 /// The processes of this machine, beside those that are left out, that hold one of these sockets: how many each.
 pub fn holders(inodes: &HashSet<u32>, without: &BTreeMap<u32, ProcessReading>) -> BTreeMap<u32, usize> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let of = |id: u32| {
         let links = std::fs::read_dir(format!("/proc/{id}/fd")).ok()?.flatten();
         let held = links.filter_map(|link| inode(std::fs::read_link(link.path()).ok()?.to_str()?));
         let count = held.filter(|inode| inodes.contains(inode)).count();
         (count > 0).then_some((id, count))
     };
-    ids.filter(|id| !without.contains_key(id)).filter_map(of).collect()
+    stat::ids().filter(|id| !without.contains_key(id)).filter_map(of).collect()
 }
 
 /// A process that is watched from the side.
@@ -211,12 +208,6 @@ fn inode(link: &str) -> Option<u32> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// The soft limit from `/proc/PID/limits`: `Max open files   1024   4096   files`.
-fn open_files(limits: &str) -> Option<u64> {
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
 /// More sockets than this take too long to read twice a second.
 pub const MOST_SOCKETS: u64 = 20_000;
 
@@ -245,15 +236,8 @@ mod tests {
     }
 
     #[test]
-    fn reads_links_and_limits() {
+    fn reads_links() {
         assert_eq!(inode("socket:[4711]"), Some(4711));
         assert_eq!(inode("pipe:[4711]"), None);
-        let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
-                      Max open files            1024                 1048576              files\n";
-        assert_eq!(open_files(limits), Some(1024));
-        assert_eq!(
-            open_files("Max open files            unlimited            unlimited            files\n"),
-            None
-        );
     }
 }

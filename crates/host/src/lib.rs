@@ -46,7 +46,7 @@ pub use identity::{NoProcess, ProcessIdentity};
 pub use layout::{ApplicationServer, Layout};
 pub use limits::{LimitedGroup, Limits};
 pub use memory::Memory;
-pub use modes::Mode;
+pub use modes::{Mode, modes};
 pub use network::{ConnectionTable, NetworkCounts};
 pub use preflight::{Finding, Host, Needs, Severity, preflight, preflight_on};
 pub use pressure::{Pressure, Stalls};

@@ -8,7 +8,8 @@
 //! (`--reload`), uvicorn *Settings*, Django *django-admin* (`runserver`), Rails *Configuring Rails* (`RAILS_ENV`), Rack
 //! (`RACK_ENV`), Puma's options, Node.js *Command-line API*, Java *JPDA* (`jdwp`), Xdebug *Settings* (`XDEBUG_MODE`).
 
-use crate::service::Running;
+use crate::service::{Running, command_of};
+use crate::stat;
 use crate::text::{field, read};
 use std::collections::BTreeSet;
 
@@ -23,7 +24,7 @@ pub enum Mode {
 
 /// The modes of a service's processes, without repetition. Programs that are attached from outside are looked for among all
 /// processes of the machine.
-pub(crate) fn of(running: &[Running]) -> Vec<Mode> {
+pub fn modes(running: &[Running]) -> Vec<Mode> {
     let mut found = BTreeSet::new();
     for one in running {
         let words: Vec<&str> = one.command.split_whitespace().collect();
@@ -129,16 +130,8 @@ fn of_maps(maps: &str) -> Vec<Mode> {
 
 /// Profilers among all processes that were given the id of one of these.
 fn attached(ids: &[String]) -> Vec<Mode> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let commands = entries.filter_map(|entry| {
-        entry.file_name().to_str()?.parse::<u32>().ok()?;
-        let command = std::fs::read(entry.path().join("cmdline")).ok()?;
-        Some(String::from_utf8_lossy(&command).replace('\0', " "))
-    });
-    commands
-        .filter(|command| attaches(command, ids))
-        .map(|command| Mode::Profiler(command.trim().to_owned()))
-        .collect()
+    let commands = stat::ids().filter_map(command_of);
+    commands.filter(|command| attaches(command, ids)).map(Mode::Profiler).collect()
 }
 
 fn attaches(command: &str, ids: &[String]) -> bool {

@@ -1,6 +1,6 @@
 //! Counters of TCP and of the connection table of a network namespace.
 
-use crate::text::{read, read_number};
+use crate::text::{column, read, read_number};
 
 /// What happened in a network namespace since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,13 +41,8 @@ impl NetworkCounts {
 
     /// From the texts of `/proc/net/netstat` and `snmp`: lines of names, each followed by a line of numbers.
     fn parse(netstat: &str, snmp: &str) -> Option<Self> {
-        let of = |text: &str, protocol: &str, wanted: &str| {
-            let mut lines = text.lines().filter_map(|line| line.strip_prefix(protocol));
-            let (names, numbers) = (lines.next()?, lines.next()?);
-            let mut columns = names.split_whitespace().zip(numbers.split_whitespace());
-            columns.find(|&(name, _)| name == wanted)?.1.parse::<u64>().ok()
-        };
-        let (extended, tcp) = (|name| of(netstat, "TcpExt: ", name), |name| of(snmp, "Tcp: ", name));
+        let extended = |name| column(netstat, "TcpExt: ", name);
+        let tcp = |name| column(snmp, "Tcp: ", name);
         let opened_again = extended("TCPSynRetrans").unwrap_or(0);
         Some(NetworkCounts {
             queue_full: extended("ListenOverflows")?,

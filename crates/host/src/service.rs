@@ -280,9 +280,14 @@ fn memory_of(id: u32) -> Bytes {
     Bytes::new(1024 * kilobytes.unwrap_or(0))
 }
 
-fn running(id: u32, parent: u32) -> Option<Running> {
+/// The command line of a process, arguments separated by a blank.
+pub(crate) fn command_of(id: u32) -> Option<String> {
     let command = std::fs::read(format!("/proc/{id}/cmdline")).ok()?;
-    let command = String::from_utf8_lossy(&command).replace('\0', " ").trim().to_owned();
+    Some(String::from_utf8_lossy(&command).replace('\0', " ").trim().to_owned())
+}
+
+fn running(id: u32, parent: u32) -> Option<Running> {
+    let command = command_of(id)?;
     let tasks = std::fs::read_dir(format!("/proc/{id}/task")).ok()?.flatten();
     let mut tasks: Vec<PathBuf> = tasks.map(|task| task.path()).collect();
     tasks.sort();

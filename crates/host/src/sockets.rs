@@ -1,6 +1,6 @@
 //! Sockets, ports and TCP's counters: the resources for new connections, and the losses of the network.
 
-use crate::text::{read, read_number};
+use crate::text::{column, read, read_number};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// How many sockets this network namespace holds.
@@ -98,12 +98,7 @@ impl TcpCounts {
 
     /// From the text of `/proc/net/snmp`: a line of names, then a line of numbers.
     pub fn parse(snmp: &str) -> Option<Self> {
-        let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
-        let (names, numbers) = (lines.next()?, lines.next()?);
-        let number = |wanted: &str| {
-            let mut columns = names.split_whitespace().zip(numbers.split_whitespace());
-            columns.find(|&(name, _)| name == wanted)?.1.parse().ok()
-        };
+        let number = |name| column(snmp, "Tcp: ", name);
         Some(TcpCounts { sent: number("OutSegs")?, sent_again: number("RetransSegs")? })
     }
 }

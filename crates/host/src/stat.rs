@@ -29,9 +29,7 @@ impl Stat {
 
     /// All processes that are visible, by id.
     pub(crate) fn all() -> BTreeMap<u32, Stat> {
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        ids.filter_map(|id| Some((id, Stat::of(id)?))).collect()
+        ids().filter_map(|id| Some((id, Stat::of(id)?))).collect()
     }
 
     /// The name is in brackets and may contain blanks and brackets; fields are counted after the last one.
@@ -49,6 +47,12 @@ impl Stat {
             started: number(STARTED)?,
         })
     }
+}
+
+/// The ids of all processes that are visible.
+pub(crate) fn ids() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Places after the name; proc(5) counts from 1 at the id.

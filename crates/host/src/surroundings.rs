@@ -1,6 +1,6 @@
 //! What surrounds a command: facts that may explain why two runs differ, beside those of the machine's hardware.
 
-use crate::text::read;
+use crate::text::{read, soft_limit};
 use std::path::{Path, PathBuf};
 
 /// The revision of the sources in the working directory, the machine's model (in a cloud, the type of the instance), limits of
@@ -63,9 +63,7 @@ fn machine() -> Option<String> {
 
 /// The soft limit of this process.
 fn limit(name: &str) -> Option<String> {
-    let limits = read("/proc/self/limits")?;
-    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next().map(str::to_owned)
+    soft_limit(&read("/proc/self/limits")?, name).map(str::to_owned)
 }
 
 /// A value of the environment without what looks like a secret.

@@ -146,9 +146,9 @@ pub fn agreement(real: &Sizes, simulated: &Sizes, from: Timestamp, until: Timest
         scale_outs: outs.len(),
         scale_ins: ins.len(),
     };
-    let mut later: Vec<f64> =
+    let later: Vec<f64> =
         acted.iter().zip(&simulated_acted).flat_map(|(real, simulated)| pairs(real, simulated)).collect();
-    let mut distances: Vec<f64> = later.iter().map(|later| later.abs()).collect();
+    let distances: Vec<f64> = later.iter().map(|later| later.abs()).collect();
     let share = |nanos: u128| nanos as f64 / total as f64;
     Some(Agreement {
         score: score(apart, of_real),
@@ -158,8 +158,8 @@ pub fn agreement(real: &Sizes, simulated: &Sizes, from: Timestamp, until: Timest
         real: activity(of_real, &acted),
         simulated: activity(of_simulated, &simulated_acted),
         matched: later.len(),
-        median_later: median(&mut later),
-        median_apart: median(&mut distances),
+        median_later: median_of(&later),
+        median_apart: median_of(&distances),
     })
 }
 
@@ -221,14 +221,9 @@ fn pairs(real: &[Timestamp], simulated: &[Timestamp]) -> Vec<f64> {
     found
 }
 
-fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(values[middle]),
-        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
-    }
+/// `None` without values.
+fn median_of(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| stats::median(values))
 }
 
 const NANOS_PER_HOUR: f64 = 3.6e12;

@@ -21,37 +21,33 @@ use documents::doctor::Examined;
 use host::{Examination, Mode, NoService, Service};
 use names::Names;
 use second::Seconds;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// A thread that reads a service until it is told to stop.
 #[derive(Debug)]
 pub struct Attendance {
-    stop: Arc<AtomicBool>,
-    reader: JoinHandle<Result<Examined, NoService>>,
+    /// The thread stops when this is dropped.
+    stop: Sender<()>,
+    reader: JoinHandle<Option<Examined>>,
 }
 
 impl Attendance {
-    /// Begins to read.
-    ///
-    /// # Errors
-    /// Where the service has ended.
-    pub fn begin(service: Service) -> Result<Self, NoService> {
-        let examination = Examination::of(service)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let reader = thread::spawn(move || attend(&examination, BESIDE, &|| stopped.load(Ordering::Relaxed)));
-        Ok(Attendance { stop, reader })
+    /// Begins to read the service that is found, in a thread of its own: what looks for it must not delay the caller.
+    pub fn begin(find: impl FnOnce() -> Option<Service> + Send + 'static) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let wait = move |every| stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout);
+        let reader = thread::spawn(move || attend(&Examination::of(find()?).ok()?, BESIDE, &wait).ok());
+        Attendance { stop, reader }
     }
 
-    /// Stops, and says what was found; `None` where the service ended before a second was seen. `rate` is the requests a second,
-    /// if the caller knows them.
+    /// Stops, and says what was found; `None` where no service was found, or it ended before a second was seen. `rate` is the
+    /// requests a second, if the caller knows them.
     pub fn end(self, rate: Option<f64>) -> Option<Examined> {
-        self.stop.store(true, Ordering::Relaxed);
+        drop(self.stop);
         // Whatever went wrong with it, the run beside it keeps its results.
-        let mut examined = self.reader.join().ok()?.ok()?;
+        let mut examined = self.reader.join().ok()??;
         if rate.is_some() {
             examined.budget = Budget::of(&examined.seen, rate);
         }
@@ -69,18 +65,28 @@ pub fn examine(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Examined, NoService> {
     let begun = Instant::now();
-    attend(&Examination::of(service)?, ALONE, &|| interrupted() || begun.elapsed() >= lasts)
+    let wait = |every| {
+        thread::sleep(every);
+        interrupted() || begun.elapsed() >= lasts
+    };
+    attend(&Examination::of(service)?, ALONE, &wait)
 }
 
-fn attend(examination: &Examination, sparing: u32, stop: &dyn Fn() -> bool) -> Result<Examined, NoService> {
+/// `wait` waits for so long, or until the end; whether it has come.
+fn attend(
+    examination: &Examination,
+    sparing: u32,
+    wait: &dyn Fn(Duration) -> bool,
+) -> Result<Examined, NoService> {
     let begun = Instant::now();
     let mut names = Names::of(examination)?;
     let mut seconds = Seconds::begin(examination.read()?);
     let mut seen: Vec<Seen> = Vec::new();
     let cost = begun.elapsed();
     let every = (sparing * cost).clamp(EVERY, SECOND);
-    while !stop() {
-        thread::sleep(every);
+    let mut ended = false;
+    while !ended {
+        ended = wait(every);
         // A service that ends is judged by what was seen of it.
         let reading = match examination.read() {
             Ok(reading) => reading,
@@ -93,17 +99,13 @@ fn attend(examination: &Examination, sparing: u32, stop: &dyn Fn() -> bool) -> R
             seen.remove(0);
         }
     }
-    let modes = names.modes();
-    let causes: Vec<Cause> = modes
-        .iter()
-        .map(|mode| match mode {
-            Mode::Debug(_) => Cause::Debug,
-            Mode::Profiler(_) => Cause::Profiler,
-        })
-        .collect();
+    let causes = names.modes().iter().map(|mode| match mode {
+        Mode::Debug(_) => Cause::Debug,
+        Mode::Profiler(_) => Cause::Profiler,
+    });
     Ok(Examined {
         seconds: begun.elapsed().as_secs_f64(),
-        diagnosis: Diagnosis::of(&seen, &causes),
+        diagnosis: Diagnosis::of(&seen, &causes.collect::<Vec<_>>()),
         budget: Budget::of(&seen, None),
         known: names.known(seconds.last()),
         seen,

@@ -243,7 +243,7 @@ fn attend(plan: &Plan) -> Option<Attendance> {
     let servers = plan.servers();
     let [server] = &servers[..] else { return None };
     let address = server.socket_address()?;
-    Attendance::begin(Service::listening_at(address)?).ok()
+    Some(Attendance::begin(move || Service::listening_at(address)))
 }
 
 /// The plan with the seed of its repetition, counted from 0; the first has the plan's seed.

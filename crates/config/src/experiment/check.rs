@@ -3,12 +3,12 @@
 use super::changes::{Recorded, changes};
 use super::file::{ArmTable, ExperimentTable, LoadTable};
 use super::{Arm, Design, Ends, Experiment, Pace, Primary, Requests, SecondControl, Shared};
+use crate::check::span_between;
 use fields::{At, Count, Frequency, Place, Report, Share, Span, Text, check_name, word};
 use load::scenario::split_url;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
-use units::show_duration;
 
 /// The experiment; only valid if there are no problems.
 pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &Path) -> Option<Experiment> {
@@ -308,23 +308,15 @@ fn share(at: Option<&At<Share>>, default: f64, report: &mut Report) -> f64 {
     share.get()
 }
 
+/// As elsewhere, but what a file does not say is within the bounds, which depend on other keys.
 fn span(
     at: Option<&At<Span>>,
     default: Duration,
     (least, most): (Duration, Duration),
     report: &mut Report,
 ) -> Duration {
-    let Some(At { value: Span(found), place }) = at else { return default.clamp(least, most.max(least)) };
-    if *found < least || *found > most {
-        let message = format!(
-            "{} is outside {} to {}",
-            show_duration(*found),
-            show_duration(least),
-            show_duration(most)
-        );
-        report.wrong(place, message, "outside the bounds", format!("{} is usual", show_duration(default)));
-    }
-    *found
+    let usual = if at.is_none() { default.clamp(least, most.max(least)) } else { default };
+    span_between(at, usual, (least, most), report)
 }
 
 /// What is replaced by the port of a command.

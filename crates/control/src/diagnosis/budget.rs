@@ -51,14 +51,13 @@ impl Budget {
             return None;
         }
         let each = |of: &dyn Fn(&Seen) -> f64| mean(of) / rate;
-        let throttled = |one: &Seen| one.throttled.map_or(0.0, |throttled| throttled.threads);
         let queued = |one: &Seen| one.queued.unwrap_or(0.0);
         let mut budget = Budget {
             rate,
             whole: each(&|one| one.in_flight.unwrap_or(0.0) + queued(one)),
             on_core: each(&|one| one.used),
-            waiting: each(&|one| (one.waiting - throttled(one)).max(0.0)),
-            throttled: each(&throttled),
+            waiting: each(&|one| (one.waiting - one.standing_still()).max(0.0)),
+            throttled: each(&Seen::standing_still),
             disk: each(&|one| one.on_disk),
             upstream: each(&|one| one.to.iter().map(|to| to.awaiting).sum()),
             locked: each(&|one| one.blocked().unwrap_or(0.0)),

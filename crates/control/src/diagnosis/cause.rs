@@ -63,6 +63,12 @@ pub struct Signal {
     pub bound: f64,
 }
 
+impl Signal {
+    fn is_reached(self) -> bool {
+        self.value >= self.bound
+    }
+}
+
 impl Cause {
     /// All causes, in the order in which findings are told where time does not order them.
     pub const ALL: [Cause; 19] = [
@@ -142,6 +148,11 @@ impl Cause {
         Some(Signal { value, bound })
     }
 
+    /// Whether its signal is at its bound in this second.
+    fn is_reached(self, seen: &Seen) -> bool {
+        self.signal(seen).is_some_and(Signal::is_reached)
+    }
+
     /// The share of the seconds from its first one on in which it has to be at its bound. What happens at moments, such as an
     /// accept queue that a burst fills, is seen in fewer of them than what lasts.
     pub fn steady(self) -> f64 {
@@ -154,7 +165,7 @@ impl Cause {
 
     /// The second from which on it holds, at the bound in that one; `None` if it does not.
     pub(super) fn since(self, signals: &[Option<Signal>]) -> Option<usize> {
-        let at = |signal: &Option<Signal>| signal.is_some_and(|signal| signal.value >= signal.bound);
+        let at = |signal: &Option<Signal>| signal.is_some_and(Signal::is_reached);
         // Not from the last fifth on: too little was seen.
         let latest = signals.len() - signals.len() / 5;
         (0..latest).filter(|&from| at(&signals[from])).find(|&from| {
@@ -180,9 +191,9 @@ fn overflows(seen: &Seen) -> bool {
 fn tester(seen: &Seen) -> Option<f64> {
     let client = seen.client?;
     let saturated = seen.used >= 0.7 * seen.cores || seen.busiest_thread >= 0.85;
-    let held = seen.throttled.is_some_and(|throttled| throttled.share >= 0.1);
-    let exhausted = seen.descriptors >= Some(0.95) || seen.to.iter().any(|to| to.ports >= 0.9);
-    if saturated || held || exhausted || overflows(seen) {
+    let exhausted =
+        [Cause::Throttled, Cause::Descriptors, Cause::Ports].iter().any(|cause| cause.is_reached(seen));
+    if saturated || exhausted || overflows(seen) {
         return Some(0.0);
     }
     let waits = if client.waiting >= 0.1 { 3.0 * share(client.waiting, client.used) } else { 0.0 };
@@ -192,8 +203,7 @@ fn tester(seen: &Seen) -> Option<f64> {
 /// A thread that its quota holds back also counts as one that waits for a core.
 fn neighbour(seen: &Seen) -> Option<f64> {
     let others = seen.others?;
-    let throttled = seen.throttled.map_or(0.0, |throttled| throttled.threads);
-    let waiting = seen.waiting - throttled;
+    let waiting = seen.waiting - seen.standing_still();
     // Requests may wait elsewhere while a thread is without a core now and then; not where one nearly always wants to run.
     let wanted = waiting >= 0.2 * seen.in_flight.unwrap_or(0.0) || waiting + seen.used >= 0.8;
     let matters = waiting >= 0.1 && wanted;
@@ -236,8 +246,7 @@ fn upstream(seen: &Seen) -> Option<f64> {
 fn processor(seen: &Seen) -> f64 {
     let crowded = seen.used >= 0.6 * seen.cores && seen.waiting >= 0.3;
     let with_others = if crowded { seen.used + seen.others.unwrap_or(0.0) } else { seen.used };
-    let throttled = seen.throttled.is_some_and(|throttled| throttled.share >= 0.1);
-    if throttled { 0.0 } else { with_others.min(seen.cores) / seen.cores.max(1e-3) }
+    if Cause::Throttled.is_reached(seen) { 0.0 } else { with_others.min(seen.cores) / seen.cores.max(1e-3) }
 }
 
 fn workers(seen: &Seen) -> Option<(f64, f64)> {

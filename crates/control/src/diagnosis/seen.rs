@@ -100,6 +100,11 @@ impl Seen {
         self.opened.unwrap_or(0.0) + self.requests.unwrap_or(0.0)
     }
 
+    /// Its threads that stand still for its quota.
+    pub fn standing_still(&self) -> f64 {
+        self.throttled.map_or(0.0, |throttled| throttled.threads)
+    }
+
     /// The destination for which most requests wait: its place, and how many.
     pub fn awaited_most(&self) -> Option<(usize, f64)> {
         let all = self.to.iter().map(|to| to.awaiting).enumerate();

@@ -55,7 +55,7 @@ pub(super) fn found(finding: Finding, seen: &[Seen], examined: &Examined) -> Sen
         ),
         Cause::Throttled => {
             let quota = known.quota_cores.unwrap_or(all);
-            let still = mean(&|one| one.throttled.map_or(0.0, |throttled| throttled.threads));
+            let still = mean(&Seen::standing_still);
             (
                 format!(
                     "The quota of {} stops the service in {} of the periods; each time it stands still until the next one.",

@@ -3,7 +3,7 @@
 use documents::doctor::{Descriptors, Known};
 use host::{
     Bystander, Examination, Layout, Mode, NoService, Processes, Reading, Running, TcpSocket, TcpState,
-    Thread, holders,
+    Thread, holders, modes,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
@@ -51,7 +51,7 @@ impl Names {
             client: None,
             apart: examination.is_apart(),
             looked_for_client: 0,
-            modes: examination.modes()?,
+            modes: modes(&running),
             running,
             layout,
             everyone: Processes::now(),
@@ -62,8 +62,8 @@ impl Names {
     }
 
     /// Debug modes and profilers, seen at the beginning.
-    pub(super) fn modes(&self) -> Vec<Mode> {
-        self.modes.clone()
+    pub(super) fn modes(&self) -> &[Mode] {
+        &self.modes
     }
 
     /// Learns names from a reading.
@@ -85,8 +85,7 @@ impl Names {
     }
 
     fn see_sockets(&mut self, sockets: &[TcpSocket], reading: &Reading) {
-        let own: HashSet<u32> =
-            reading.processes.values().flat_map(|process| &process.sockets).copied().collect();
+        let own = reading.inodes();
         let listeners =
             sockets.iter().filter(|one| one.state == TcpState::Listening && own.contains(&one.inode));
         for listener in listeners {

@@ -158,8 +158,7 @@ impl Seconds {
         let places: HashMap<SocketAddr, usize> =
             names.destinations.iter().enumerate().map(|(place, &address)| (address, place)).collect();
         for (all, reading) in sockets.iter().zip(readings) {
-            let own: HashSet<u32> =
-                reading.processes.values().flat_map(|process| &process.sockets).copied().collect();
+            let own = reading.inodes();
             let mut held = vec![0_u32; to.len()];
             for one in *all {
                 if one.state == TcpState::Listening {
@@ -219,21 +218,7 @@ impl Seconds {
             .filter(|one| one.state == TcpState::Listening)
             .all(|one| names.listening.contains(&one.local.port()));
         // Where others share the namespace, its counter counts theirs, too.
-        let again_before: HashMap<Key, u32> =
-            open(first).filter_map(|one| Some((key(one), one.carried?.sent_again))).collect();
-        let own: HashSet<u32> = readings
-            .iter()
-            .flat_map(|reading| reading.processes.values())
-            .flat_map(|process| &process.sockets)
-            .copied()
-            .collect();
-        let lost = open(last)
-            .filter(|one| own.contains(&one.inode))
-            .filter_map(|one| Some((key(one), one.carried?.sent_again)));
-        let lost = lost
-            .map(|(key, again)| again.saturating_sub(again_before.get(&key).copied().unwrap_or(0)))
-            .sum::<u32>();
-        if !only && lost == 0 {
+        if !only && !has_sent_again(first, last, &readings.iter().flat_map(Reading::inodes).collect()) {
             seen.sent_again = seen.sent_again.map(|_| 0.0);
         }
         if let Some(counts) = counts.filter(|_| only) {
@@ -330,6 +315,14 @@ fn table(after: &Reading, counts: Option<&NetworkCounts>) -> Option<f64> {
     let table = after.table?;
     let dropped = counts.is_some_and(|counts| counts.untracked > 0);
     Some(if dropped { 1.0 } else { table.used as f64 / table.limit.max(1) as f64 })
+}
+
+/// Whether one of these connections sent a segment again from one reading to another.
+fn has_sent_again(first: &[TcpSocket], last: &[TcpSocket], own: &HashSet<u32>) -> bool {
+    let again = |one: &TcpSocket| one.carried.map_or(0, |carried| carried.sent_again);
+    let before: HashMap<Key, u32> = open(first).map(|one| (key(one), again(one))).collect();
+    let mut own = open(last).filter(|one| own.contains(&one.inode));
+    own.any(|one| again(one) > before.get(&key(one)).copied().unwrap_or(0))
 }
 
 fn closed(sockets: &[TcpSocket]) -> impl Iterator<Item = &TcpSocket> {
