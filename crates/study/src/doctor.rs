@@ -72,7 +72,7 @@ pub fn examine(
     attend(&Examination::of(service)?, ALONE, &wait)
 }
 
-/// `wait` waits for so long, or until the end; whether it has come.
+/// `wait` waits for this long, or until the end; whether it has come.
 fn attend(
     examination: &Examination,
     sparing: u32,
