@@ -155,12 +155,14 @@ impl Launched {
             self.service.running().unwrap_or_default().iter().map(|process| process.id).collect();
         let group = pid(self.child.id());
         let left = |group: Pid| test_kill_process_group(group).is_ok();
+        // A group also exists while one of its zombies waits for an init that is slow, or for none.
+        let runs = |id: &u32| Service::of_process(*id).and_then(|left| left.cpu()).is_ok();
         if let Some(group) = group {
             let _ = kill_process_group(group, Signal::TERM);
             let until = Instant::now() + PATIENCE;
             while Instant::now() < until {
                 let _ = self.child.try_wait();
-                if !left(group) {
+                if !left(group) || !all.iter().any(runs) {
                     break;
                 }
                 std::thread::sleep(NAP);
