@@ -9,9 +9,10 @@
 //! The search is wrong only if the best value is eliminated, and only its comparisons with the others can do that.
 
 use super::measure::{Better, Measure};
+use super::verdict::Finding;
 use alloc::vec;
 use alloc::vec::Vec;
-use stats::{Centre, Rng, median};
+use stats::{Centre, Interval, Rng, median};
 
 /// What the caller does next.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +36,22 @@ pub struct Found {
     pub blocks: usize,
 }
 
+/// What is known of a value, compared with the pick.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Standing {
+    /// The place of the value.
+    pub place: usize,
+    /// Worse if the value was eliminated, which another value than the pick may have done; the same if it differs from the
+    /// pick by less than the margin.
+    pub finding: Finding,
+    /// The effect of the value in place of the pick, in the unit of the measure's effect.
+    pub effect: Interval,
+    /// The median of the differences, in the same unit; `None` without any.
+    pub estimate: Option<f64>,
+    /// Rounds in which both were measured.
+    pub rounds: usize,
+}
+
 /// The search as a state machine.
 #[derive(Debug, Clone)]
 pub struct Elimination {
@@ -45,6 +62,8 @@ pub struct Elimination {
     pairs: Vec<Centre>,
     rounds_left: usize,
     blocks: usize,
+    /// Successive rounds in which a value had more errors than the best, or no good response.
+    failing: Vec<u32>,
 }
 
 impl Elimination {
@@ -52,9 +71,7 @@ impl Elimination {
     /// value with a probability of at most `risk` (above 0, below 1).
     pub fn new(measure: Measure, count: usize, rounds: usize, risk: f64) -> Self {
         let count = count.max(1);
-        // Two-sided intervals, of which one side eliminates.
-        let risk = 2.0 * risk / count.saturating_sub(1).max(1) as f64;
-        let centre = Centre::new(risk.min(MOST_RISK), rounds.max(1));
+        let centre = centre(count, rounds, risk);
         Elimination {
             measure,
             count,
@@ -62,26 +79,83 @@ impl Elimination {
             pairs: vec![centre; count * count],
             rounds_left: rounds,
             blocks: 0,
+            failing: vec![0; count],
         }
+    }
+
+    /// The round in which the first value can be eliminated, however large the differences are: a sign is worth at most a
+    /// doubling of the evidence.
+    pub fn rounds_min(count: usize, rounds: usize, risk: f64) -> usize {
+        first_finding(centre(count.max(1), rounds, risk))
     }
 
     /// What to do next.
     pub fn next(&self, rng: &mut Rng) -> Round {
-        let pick = self.pick();
-        let certain = self.is_certain(pick);
-        if certain || self.rounds_left == 0 {
-            return Round::Done(Found {
-                remaining: self.remaining.clone(),
-                pick,
-                certain,
-                blocks: self.blocks,
-            });
+        let found = self.found();
+        if found.certain || self.rounds_left == 0 {
+            return Round::Done(found);
         }
         let mut order = self.remaining.clone();
         for last in (1..order.len()).rev() {
             order.swap(last, rng.below(last + 1));
         }
         Round::Measure(order)
+    }
+
+    /// The result so far.
+    pub fn found(&self) -> Found {
+        let pick = self.pick();
+        Found { remaining: self.remaining.clone(), pick, certain: self.is_certain(pick), blocks: self.blocks }
+    }
+
+    /// What is known of each value but the pick, in the order of the places.
+    pub fn standings(&self) -> Vec<Standing> {
+        let pick = self.pick();
+        let of = |place: usize| {
+            let centre = &self.pairs[place.min(pick) * self.count + place.max(pick)];
+            let differences: Vec<f64> = centre.differences().collect();
+            // A pair holds by how much the value of its first place exceeds the other.
+            let side = if place < pick { 1.0 } else { -1.0 };
+            let Interval { low, high } = centre.interval();
+            let (low, high) = if place < pick { (low, high) } else { (-high, -low) };
+            let (_, excess) = self.excess(place, pick);
+            Standing {
+                place,
+                finding: match () {
+                    () if !self.remaining.contains(&place) => Finding::Worse,
+                    () if excess <= self.margin() && self.excess(pick, place).1 <= self.margin() => {
+                        Finding::Same
+                    }
+                    () => Finding::CannotTell,
+                },
+                effect: Interval { low: self.measure.shown(low), high: self.measure.shown(high) },
+                estimate: (!differences.is_empty()).then(|| self.measure.shown(side * median(&differences))),
+                rounds: differences.len(),
+            }
+        };
+        (0..self.count).filter(|place| *place != pick).map(of).collect()
+    }
+
+    /// Leaves a value out, for example because it does not start.
+    pub fn remove(&mut self, place: usize) {
+        self.remaining.retain(|other| *other != place);
+    }
+
+    /// Records the errors (shares from 0 to 1) of a round, by place. A value that has more errors than the best one in three
+    /// successive rounds, by more than a percentage point, is removed, for its response times are those of the requests
+    /// that it answers well. Returns the removed places.
+    pub fn observe_errors(&mut self, errors: &[(usize, f64)]) -> Vec<usize> {
+        let least = errors.iter().map(|(_, share)| *share).fold(f64::INFINITY, f64::min);
+        let mut removed = Vec::new();
+        for (place, share) in errors.iter().filter(|(place, _)| self.remaining.contains(place)) {
+            let rounds = &mut self.failing[*place];
+            *rounds = if *share > least + ERRORS_EXCESS { *rounds + 1 } else { 0 };
+            if *rounds >= FAILING_MAX {
+                removed.push(*place);
+            }
+        }
+        removed.iter().for_each(|place| self.remove(*place));
+        removed
     }
 
     /// Records the measured values of a round, by place and in any order; `None` for a void block.
@@ -145,10 +219,35 @@ impl Elimination {
     }
 
     fn is_certain(&self, place: usize) -> bool {
-        let margin = self.measure.margins().high;
-        self.remaining.iter().all(|other| self.excess(place, *other).1 <= margin)
+        self.remaining.iter().all(|other| self.excess(place, *other).1 <= self.margin())
+    }
+
+    fn margin(&self) -> f64 {
+        self.measure.margins().high
     }
 }
 
+/// Two-sided intervals, of which one side eliminates.
+fn centre(count: usize, rounds: usize, risk: f64) -> Centre {
+    let risk = 2.0 * risk / count.saturating_sub(1).max(1) as f64;
+    Centre::new(risk.min(MOST_RISK), rounds.max(1))
+}
+
+/// The number of differences after which zero can be outside the interval, if all have the same sign.
+pub(super) fn first_finding(mut centre: Centre) -> usize {
+    let mut count = 0;
+    while centre.interval().low <= 0.0 && count < FINDING_MAX {
+        centre.add(1.0, 1e-6);
+        count += 1;
+    }
+    count
+}
+
+/// No risk is so small that it takes longer.
+const FINDING_MAX: usize = 1000;
 /// A risk is below 1.
 const MOST_RISK: f64 = 0.99;
+/// As the harm of errors in a trial.
+const ERRORS_EXCESS: f64 = 0.01;
+/// As the blocks without a response after which a candidate is stopped.
+const FAILING_MAX: u32 = 3;

@@ -6,10 +6,11 @@
 //! difference between the effects of one at both levels of the other. With random order an effect of nothing is
 //! symmetric, so the intervals are those of [`stats::Centre`], corrected for the number of effects.
 
+use super::elimination::first_finding;
 use super::measure::Measure;
 use super::verdict::{Finding, find};
 use alloc::vec::Vec;
-use stats::{Centre, Interval, Rng};
+use stats::{Centre, Interval, Rng, median};
 
 /// An effect of a factorial design.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +21,20 @@ pub enum Contrast {
     Interaction(usize, usize),
 }
 
-/// The intervals of all effects: of the high level compared with the low one, in the unit of the measure's effect.
-pub type Effects = Vec<(Contrast, Finding, Interval)>;
+/// What is known of an effect: of the high level compared with the low one, in the unit of the measure's effect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FactorEffect {
+    /// Which effect.
+    pub contrast: Contrast,
+    /// The verdict on it.
+    pub finding: Finding,
+    /// All values that are not rejected.
+    pub effect: Interval,
+    /// The median of the replicates; `None` without any.
+    pub estimate: Option<f64>,
+    /// Replicates that count.
+    pub replicates: usize,
+}
 
 /// The design, and what was observed.
 #[derive(Debug, Clone)]
@@ -36,13 +49,16 @@ impl Factorial {
     /// finding of at most `risk` (above 0, below 1).
     pub fn new(measure: Measure, variables: usize, replicates: usize, risk: f64) -> Self {
         let variables = variables.clamp(1, VARIABLES_MAX);
-        let mains = (0..variables).map(Contrast::Main);
-        let pairs = (0..variables)
-            .flat_map(|one| (one + 1..variables).map(move |other| Contrast::Interaction(one, other)));
-        let contrasts: Vec<Contrast> = mains.chain(pairs).collect();
+        let contrasts = contrasts(variables);
         let centre = Centre::new(risk / contrasts.len() as f64, replicates);
         let effects = contrasts.into_iter().map(|contrast| (contrast, centre.clone())).collect();
         Factorial { measure, variables, effects }
+    }
+
+    /// The replicate after which there can be a first finding, as [`Elimination::rounds_min`](super::Elimination::rounds_min).
+    pub fn replicates_min(variables: usize, replicates: usize, risk: f64) -> usize {
+        let count = contrasts(variables.clamp(1, VARIABLES_MAX)).len();
+        first_finding(Centre::new(risk / count as f64, replicates))
     }
 
     /// The combinations of a replicate in random order. Bit `n` of a combination is 1 for the high level of variable `n`.
@@ -73,15 +89,30 @@ impl Factorial {
     }
 
     /// The effects so far.
-    pub fn effects(&self) -> Effects {
+    pub fn effects(&self) -> Vec<FactorEffect> {
         let of = |(contrast, centre): &(Contrast, Centre)| {
             let interval = centre.interval();
-            let shown =
-                Interval { low: self.measure.shown(interval.low), high: self.measure.shown(interval.high) };
-            (*contrast, find(&self.measure, interval), shown)
+            let differences: Vec<f64> = centre.differences().collect();
+            FactorEffect {
+                contrast: *contrast,
+                finding: find(&self.measure, interval),
+                effect: Interval {
+                    low: self.measure.shown(interval.low),
+                    high: self.measure.shown(interval.high),
+                },
+                estimate: (!differences.is_empty()).then(|| self.measure.shown(median(&differences))),
+                replicates: differences.len(),
+            }
         };
         self.effects.iter().map(of).collect()
     }
+}
+
+fn contrasts(variables: usize) -> Vec<Contrast> {
+    let mains = (0..variables).map(Contrast::Main);
+    let pairs = (0..variables)
+        .flat_map(|one| (one + 1..variables).map(move |other| Contrast::Interaction(one, other)));
+    mains.chain(pairs).collect()
 }
 
 impl Contrast {
@@ -120,7 +151,7 @@ mod tests {
         factorial.observe(&[Some(1.0); 4]);
         let finding = |wanted: Contrast| {
             let all = factorial.effects();
-            all.into_iter().find(|(contrast, ..)| *contrast == wanted).map(|(_, finding, _)| finding)
+            all.into_iter().find(|effect| effect.contrast == wanted).map(|effect| effect.finding)
         };
         assert_eq!(finding(Contrast::Main(0)), Some(Finding::Worse));
         assert_eq!(finding(Contrast::Interaction(1, 2)), Some(Finding::Better));
@@ -141,7 +172,7 @@ mod tests {
                     let mut value = || Some(libm::exp(0.05 * rng.normal()));
                     factorial.observe(&[value(), value(), value(), value()]);
                     let effects = factorial.effects();
-                    effects.iter().any(|(_, finding, _)| matches!(finding, Finding::Better | Finding::Worse))
+                    effects.iter().any(|effect| matches!(effect.finding, Finding::Better | Finding::Worse))
                 })
             })
             .count();

@@ -46,9 +46,9 @@ mod void;
 
 pub use block::{Arm, Assignment, Block, Purpose, Seen};
 pub use design::{Design, Why};
-pub use elimination::{Elimination, Found, Round};
+pub use elimination::{Elimination, Found, Round, Standing};
 pub use ended::{Ended, Stopped};
-pub use factorial::{Contrast, Effects, Factorial};
+pub use factorial::{Contrast, FactorEffect, Factorial};
 pub use measure::{Better, Effect, Figure, Measure, RouteId};
 pub use noise::{NoiseFloor, Restarts};
 pub use plan::{Known, Plan, PlanError, Shared, Wanted, plan};
@@ -56,4 +56,4 @@ pub use probes::{Probes, Probing};
 pub use run::{Looked, Step, Trial};
 pub use settings::{Ends, Settings, TrialError};
 pub use verdict::{Finding, Verdict};
-pub use void::{Limits, Void};
+pub use void::{Conditions, Limits, Void};

@@ -146,6 +146,26 @@ impl Usual {
     }
 }
 
+/// Judges parts of one arm each, such as those of [`Elimination`](super::Elimination) and [`Factorial`](super::Factorial):
+/// the values of a variable differ in throttling for as long as they last, so that it voids none.
+#[derive(Debug, Clone)]
+pub struct Conditions {
+    limits: Limits,
+    usual: Usual,
+}
+
+impl Conditions {
+    /// Nothing was measured yet.
+    pub fn new(limits: Limits) -> Self {
+        Conditions { limits: Limits { throttled: 1.0, ..limits }, usual: Usual::default() }
+    }
+
+    /// Whether the part of an arm is void.
+    pub fn judge(&mut self, arm: Arm, lag: Duration, seen: &Seen) -> Option<Void> {
+        self.usual.judge(&self.limits, &[arm], &Block { lag, arms: alloc::vec![seen.clone()] })
+    }
+}
+
 /// The usual value, if `found` differs from it by more than `limit`.
 fn changed(before: &[f64], found: f64, limit: f64) -> Option<f64> {
     let usual = median(&before[before.len().saturating_sub(RECENT)..]);

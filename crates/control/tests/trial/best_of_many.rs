@@ -1,5 +1,5 @@
 use crate::for_seeds;
-use control::trial::{Elimination, Figure, Found, Measure, Round};
+use control::trial::{Elimination, Figure, Finding, Found, Measure, Round};
 use stats::Rng;
 use units::Quantile;
 
@@ -48,6 +48,39 @@ fn the_best_of_seventeen_is_found_in_far_fewer_blocks() {
     assert!(lost <= 0.05, "{lost}");
     assert!(good >= 0.95, "{good}");
     assert!(blocks < 0.4 * all, "{blocks}");
+}
+
+#[test]
+fn the_standings_compare_each_value_with_the_pick() {
+    let measure = Measure { margin: 0.05, ..Measure::new(Figure::ProcessorTime) };
+    let mut search = Elimination::new(measure, 3, ROUNDS, 0.05);
+    let mut rng = Rng::new(1, "order");
+    let mut noise = Rng::new(1, "noise");
+    // The second is the best, the first is 30 % and the third 2 % worse.
+    let values = [1.3, 1.0, 1.02];
+    while let Round::Measure(order) = search.next(&mut rng) {
+        let mut value = |place: usize| Some(values[place] * (0.01 * noise.normal()).exp());
+        search.observe(&order.into_iter().map(|place| (place, value(place))).collect::<Vec<_>>());
+    }
+    assert_eq!(search.found().pick, 1);
+    let [first, third] = search.standings().try_into().unwrap();
+    assert_eq!((first.place, first.finding), (0, Finding::Worse));
+    assert!(first.effect.low > 0.1 && (first.estimate.unwrap() - 0.3).abs() < 0.05, "{first:?}");
+    assert_eq!((third.place, third.finding), (2, Finding::Same), "{third:?}");
+    assert!(third.rounds > first.rounds, "{third:?}");
+    assert!(first.rounds >= Elimination::rounds_min(3, ROUNDS, 0.05), "{first:?}");
+}
+
+#[test]
+fn a_value_that_answers_with_errors_is_removed() {
+    let mut search = Elimination::new(Measure::new(Figure::ProcessorTime), 3, ROUNDS, 0.05);
+    assert_eq!(search.observe_errors(&[(0, 0.0), (1, 0.3), (2, 0.005)]), []);
+    assert_eq!(search.observe_errors(&[(0, 0.0), (1, 0.3), (2, 0.3)]), []);
+    assert_eq!(search.observe_errors(&[(0, 0.0), (1, 0.3), (2, 0.0)]), [1]);
+    assert_eq!(search.found().remaining, [0, 2]);
+    search.remove(0);
+    search.remove(2);
+    assert_eq!((search.found().remaining, search.found().certain), (vec![], true));
 }
 
 #[test]
