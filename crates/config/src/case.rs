@@ -48,6 +48,7 @@ pub use real::{Real, RealError, Wanted};
 pub use schema::{schema, schema_text};
 pub use space::{Also, Choice, Dimension};
 pub use vary::{Edit, NotWritten, Template};
+pub(crate) use words::Number;
 
 use fields::{Place, Problem, Problems, Report};
 use file::{CaseTable, StageTable};

@@ -6,6 +6,7 @@
 //! file     the tables
 //! check    bounds, contradictions, and one changed variable
 //! changes  what differs between the control and a candidate
+//! vary     variables with several values
 //! ```
 //!
 //! Files of requests and scenarios are named, not read: the command that runs the experiment reads them for each arm.
@@ -13,6 +14,7 @@
 mod changes;
 mod check;
 pub(crate) mod file;
+mod vary;
 
 pub use changes::{Change, Recorded, changes};
 
@@ -65,6 +67,34 @@ pub struct Experiment {
     pub design: Option<Design>,
     /// When the experiment ends.
     pub ends: Ends,
+    /// What is found out.
+    pub find: Find,
+    /// The servers of today.
+    pub fleet: Option<Fleet>,
+}
+
+/// Servers of the control, as they are today.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fleet {
+    /// How many; at least one.
+    pub servers: u32,
+    /// US dollars for an hour of one.
+    pub per_hour: Option<f64>,
+}
+
+/// What an experiment finds out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Find {
+    /// Whether each candidate is better or worse than the control.
+    Differences,
+    /// The best of all arms.
+    Best,
+    /// The effects of several variables with two values each. The control has the first value of each; the second values
+    /// are the bits of the place of an arm, from 0 for the control on, the first variable as the lowest bit.
+    Effects {
+        /// How many variables there are.
+        variables: usize,
+    },
 }
 
 /// A service that is compared.
@@ -107,6 +137,10 @@ pub enum Pace {
     Rate(Rate),
     /// Closed model: this many users at each arm.
     Users(NonZeroU32),
+    /// At the times of the list: each block has its next part.
+    Recorded,
+    /// At the times of a capture that is being written: each block has what came just before it.
+    Live,
 }
 
 /// A second copy of the control, whose differences from the control are the noise floor.

@@ -1,6 +1,6 @@
 //! Experiment files: what they mean, and every kind of problem with its place and the way out.
 
-use config::experiment::{Design, Ends, Experiment, Pace, Primary, Requests, SecondControl, Shared};
+use config::experiment::{Design, Ends, Experiment, Find, Pace, Primary, Requests, SecondControl, Shared};
 use std::path::Path;
 use std::time::Duration;
 
@@ -107,6 +107,84 @@ fn problems_of_the_arms() {
             "  url: http://127.0.0.1:80\nsecond_control: first\n"
         ),
         ("  command: serve -w 2 -b 127.0.0.1:{port}\n", "  url: http://127.0.0.1:80\nprimary: memory\n"),
+    ]));
+}
+
+/// A valid file with variables, in which parts are replaced.
+const VARIED: &str = "\
+experiment: workers
+vary: { workers: 2..4, threads: [1, 8] }
+service: { command: 'serve -w {workers} -t {threads} -b 127.0.0.1:{port}', env: { T: '{threads}' } }
+load: { paths: [/], users: 8 }
+";
+
+#[test]
+fn combinations_of_values_are_services() {
+    let found = parsed(VARIED).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!((found.variable.as_str(), found.find), ("workers, threads", Find::Best));
+    let arms: Vec<_> = std::iter::once(&found.control).chain(&found.candidates).collect();
+    let values: Vec<&str> = arms.iter().map(|arm| arm.value.as_str()).collect();
+    assert_eq!(
+        values,
+        [
+            "workers=2 threads=1",
+            "workers=3 threads=1",
+            "workers=4 threads=1",
+            "workers=2 threads=8",
+            "workers=3 threads=8",
+            "workers=4 threads=8"
+        ]
+    );
+    assert_eq!(arms[5].command.as_deref(), Some("serve -w 4 -t 8 -b 127.0.0.1:{port}"));
+    assert_eq!(arms[5].env["T"], "8");
+    assert_eq!((found.second_control, found.warm_up), (SecondControl::Off, Duration::from_secs(2)));
+    let effects = VARIED.replace("2..4", "[2, 4]") + "find: effects\n";
+    let found = parsed(&effects).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!((found.find, found.candidates.len()), (Find::Effects { variables: 2 }, 3));
+    // The bits of the place: the first variable is the lowest.
+    assert_eq!(found.candidates[0].value, "workers=4 threads=1");
+}
+
+#[test]
+fn problems_of_variables() {
+    let mut told = String::new();
+    for (from, to) in [
+        ("vary: { workers: 2..4,", "vary: { workers: 4..2,"),
+        ("2..4", "2..400"),
+        ("2..4", "[2]"),
+        ("2..4", "[2, 3, 2]"),
+        ("2..4", "[2, [3]]"),
+        ("threads: [1, 8] }", "thread: [1, 8] }"),
+        ("threads: [1, 8] }", "port: [1, 8] }"),
+        ("threads: [1, 8] }", "threads: 1..40 }"),
+        ("load:", "find: effects\nload:"),
+        ("load:", "find: worst\nload:"),
+        ("load:", "control: { value: 2, url: 'http://127.0.0.1:80' }\nload:"),
+        ("load:", "design: duet\nload:"),
+        ("vary: { workers: 2..4, threads: [1, 8] }\n", ""),
+        ("-b 127.0.0.1:{port}'", "'"),
+        ("service: {", "servce: {"),
+    ] {
+        assert!(VARIED.contains(from), "{from}");
+        let text = VARIED.replacen(from, to, 1);
+        match parsed(&text) {
+            Ok(_) => panic!("accepted:\n{text}"),
+            Err(problems) => told += &format!("--- {to}\n{}", problems.plain()),
+        }
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn recorded_times_need_a_recording() {
+    let listed = BASE.replace("paths: [/], rate: 100/s", "requests: access.log, times: recorded");
+    assert_eq!(parsed(&listed).unwrap_or_else(|problems| panic!("{problems}")).pace, Pace::Recorded);
+    let live = listed.replace("times: recorded", "times: live");
+    assert_eq!(parsed(&live).unwrap_or_else(|problems| panic!("{problems}")).pace, Pace::Live);
+    insta::assert_snapshot!(told(&[
+        ("rate: 100/s", "times: recorded"),
+        ("paths: [/], rate: 100/s", "requests: access.log, times: recorded, users: 8"),
+        ("paths: [/], rate: 100/s", "requests: access.log, times: yesterday"),
     ]));
 }
 

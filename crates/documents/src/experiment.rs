@@ -50,10 +50,103 @@ pub struct Experiment {
     pub verdicts: Vec<Verdict>,
     /// The candidates, and why one was not compared to the end.
     pub candidates: Vec<Candidate>,
+    /// The servers that each candidate needs, if the file says how many there are and processor time was compared.
+    pub fleet: Vec<Fleet>,
     /// What each service answered.
     pub answers: Vec<Answers>,
+    /// What a search among many values found; `None` if candidates are compared with a control.
+    pub search: Option<Search>,
     /// What the reader has to know.
     pub notes: Vec<String>,
+}
+
+/// The servers that a candidate needs in place of those of today, if processors are what limits them: as many more or fewer as
+/// it needs processor time for a request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fleet {
+    /// The value of the candidate.
+    pub candidate: String,
+    /// The servers of today.
+    pub today: u32,
+    /// Servers, as the median effect says.
+    pub servers: f64,
+    /// The lower end; `None` without one.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// US dollars that a server costs an hour; `None` if the file does not say.
+    pub per_hour: Option<f64>,
+}
+
+impl Fleet {
+    /// The servers of each candidate whose processor time was compared.
+    pub fn of(verdicts: &[Verdict], today: u32, per_hour: Option<f64>) -> Vec<Fleet> {
+        let servers = |effect: f64| f64::from(today) * (1.0 + effect);
+        let of = |verdict: &Verdict| {
+            Some(Fleet {
+                candidate: verdict.candidate.clone(),
+                today,
+                servers: servers(verdict.effect?),
+                low: verdict.low.map(servers),
+                high: verdict.high.map(servers),
+                per_hour,
+            })
+        };
+        let compared = |verdict: &&Verdict| verdict.measure == "processor_time" && verdict.route == "all";
+        verdicts.iter().filter(compared).filter_map(of).collect()
+    }
+
+    fn sentence(&self, variable: &str) -> String {
+        let number = |value: Option<f64>| value.map_or("?".to_owned(), |value| format!("{value:.1}"));
+        let money = self.per_hour.map_or_else(String::new, |price| {
+            let saved = |servers: f64| (f64::from(self.today) - servers) * price;
+            let end = |servers: Option<f64>| {
+                servers.map_or("?".to_owned(), |servers| format!("{:.2}", saved(servers)))
+            };
+            format!(
+                ", which saves ${:.2} an hour ({} to {})",
+                saved(self.servers),
+                end(self.high),
+                end(self.low)
+            )
+        });
+        format!(
+            "with {variable} {}, {:.1} ({} to {}) carry what {} do, if processors are their limit{money}",
+            self.candidate,
+            self.servers,
+            number(self.low),
+            number(self.high),
+            self.today
+        )
+    }
+}
+
+/// A search for the best of many values, or for the effects of several variables. The verdicts then compare each value with
+/// the best one, or they are those of the effects: of a second value in place of the first, and `a x b` of both together
+/// beyond their own effects.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Search {
+    /// The best value, the first of those that are as good; `None` for effects, or if no value could be measured.
+    pub best: Option<String>,
+    /// Whether no value is better than it by more than the margin, for certain.
+    pub certain: bool,
+    /// The values that cannot be told from the best.
+    pub remaining: Vec<String>,
+    /// How often all remaining values were measured.
+    pub rounds: usize,
+    /// All values in the order of the file.
+    pub values: Vec<Tried>,
+}
+
+/// A value of a search.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tried {
+    /// The value.
+    pub value: String,
+    /// How many of its blocks count.
+    pub rounds: usize,
+    /// The medians of its measures, in seconds, shares and bytes.
+    pub measures: BTreeMap<&'static str, f64>,
 }
 
 /// What the plan promises.
@@ -133,7 +226,7 @@ pub struct Verdict {
 pub struct Candidate {
     /// Its value.
     pub value: String,
-    /// `compared`, `stopped`, `left_out` or `ended`.
+    /// `compared`, `stopped`, `left_out` or `ended`; in a search `eliminated` too.
     pub state: &'static str,
     /// Why it was not compared to the end.
     pub reason: Option<String>,
@@ -163,18 +256,13 @@ impl Experiment {
     /// For people: the verdict in a sentence, the facts, and the table of all verdicts.
     pub fn text(&self, terminal: Terminal) -> String {
         let mut rows = Rows::default();
-        let mut primary = self.verdicts.iter().filter(|verdict| verdict.primary).peekable();
-        if primary.peek().is_none() {
-            rows.row("verdict", format!("none: {}", self.ended));
+        if let Some(best) = self.search.as_ref().and_then(|search| Some((search, search.best.as_ref()?))) {
+            self.best_row(best, &mut rows);
+        } else {
+            self.verdict_rows(&mut rows);
         }
-        for (place, verdict) in primary.enumerate() {
-            rows.row(if place == 0 { "verdict" } else { "" }, self.sentence(verdict));
-            let tone = match verdict.verdict {
-                "better" | "same" => Tone::Good,
-                "worse" => Tone::Bad,
-                _ => Tone::Busy,
-            };
-            rows.stress_until(':', tone);
+        for (place, fleet) in self.fleet.iter().enumerate() {
+            rows.row(if place == 0 { "servers" } else { "" }, fleet.sentence(&self.variable));
         }
         rows.row("design", format!("{}, because {}", design_words(self.design), self.design_reason));
         self.plan_rows(&mut rows);
@@ -193,17 +281,122 @@ impl Experiment {
         for candidate in &self.candidates {
             if let Some(reason) = &candidate.reason {
                 let state = candidate.state.replace('_', " ");
-                rows.row("candidate", format!("{} was {state}: {reason}", candidate.value));
+                let of = if self.search.is_some() { "value" } else { "candidate" };
+                rows.row(of, format!("{} was {state}: {reason}", candidate.value));
             }
         }
         for (place, note) in self.notes.iter().enumerate() {
             rows.row(if place == 0 { "notes" } else { "" }, format!("- {note}"));
         }
         let text = rows.text(terminal);
-        if self.verdicts.is_empty() {
-            return text;
+        let tables = match &self.search {
+            _ if self.verdicts.is_empty() => Vec::new(),
+            Some(search) if search.best.is_some() => vec![self.values(search)],
+            Some(search) => vec![self.table(), self.values(search)],
+            None => vec![self.table()],
+        };
+        tables.iter().fold(text, |text, table| format!("{text}\n{}", report::text(table, terminal)))
+    }
+
+    fn verdict_rows(&self, rows: &mut Rows) {
+        let mut primary = self.verdicts.iter().filter(|verdict| verdict.primary).peekable();
+        if primary.peek().is_none() {
+            rows.row("verdict", format!("none: {}", self.ended));
         }
-        format!("{text}\n{}", report::text(&self.table(), terminal))
+        for (place, verdict) in primary.enumerate() {
+            let sentence = if self.search.is_some() { self.effect(verdict) } else { self.sentence(verdict) };
+            rows.row(if place == 0 { "verdict" } else { "" }, sentence);
+            let tone = match verdict.verdict {
+                "better" | "same" => Tone::Good,
+                "worse" => Tone::Bad,
+                _ => Tone::Busy,
+            };
+            rows.stress_until(':', tone);
+        }
+    }
+
+    /// The result of a search.
+    fn best_row(&self, (search, best): (&Search, &String), rows: &mut Rows) {
+        let (variable, measure) = (&self.variable, measure_words(self.primary));
+        let value = if variable.contains(", ") { best.clone() } else { format!("{variable} {best}") };
+        let others: Vec<&str> =
+            search.remaining.iter().filter(|one| *one != best).map(String::as_str).collect();
+        let of = self.candidates.len();
+        if search.certain {
+            let margin = percent(self.margin);
+            let sentence =
+                format!("BEST: {value}: of {of} values none has {measure} lower by more than {margin}");
+            rows.row("verdict", sentence);
+            rows.stress_until(':', Tone::Good);
+        } else {
+            rows.row("verdict", format!("CANNOT TELL: {value} has the lowest {measure} so far"));
+            rows.stress_until(':', Tone::Busy);
+        }
+        if !others.is_empty() {
+            let than = if search.certain { "as good" } else { "not told from it" };
+            rows.row("", format!("{than}: {}", others.join(", ")));
+        }
+    }
+
+    /// An effect of a factorial design.
+    fn effect(&self, verdict: &Verdict) -> String {
+        let measure = measure_words(verdict.measure);
+        let interval = interval(verdict);
+        let what = match verdict.candidate.split_once(" x ") {
+            Some((one, other)) => format!("{one} and {other} together, beyond their own effects"),
+            None => {
+                let name = &verdict.candidate;
+                // The first service has the first value of each variable, the last one the second.
+                let level = |tried: Option<&Tried>| {
+                    let pair = tried?
+                        .value
+                        .split(' ')
+                        .find_map(|pair| pair.strip_prefix(name.as_str())?.strip_prefix('='))?;
+                    Some(pair.to_owned())
+                };
+                let values = self.search.as_ref().map(|search| &search.values);
+                let ends = values.and_then(|values| Some((level(values.first())?, level(values.last())?)));
+                match ends {
+                    Some((first, second)) => format!("{name} {second} in place of {first}"),
+                    None => format!("the second value of {name}"),
+                }
+            }
+        };
+        let word = verdict.verdict.replace('_', " ").to_uppercase();
+        let effect = verdict.effect.map_or("no estimate yet".to_owned(), signed);
+        format!("{word}: {what}: {measure} {effect} ({interval})")
+    }
+
+    /// The measures of all values of a search.
+    fn values(&self, search: &Search) -> Table {
+        let known = |name: &&str| search.values.iter().any(|value| value.measures.contains_key(*name));
+        let names: Vec<&str> = MEASURES.into_iter().filter(known).collect();
+        let title = |name: &str| {
+            format!("{}{}", name.replace('_', " "), if name == self.primary { " *" } else { "" })
+        };
+        let titles: Vec<String> = names.iter().map(|name| title(name)).collect();
+        let mut columns = vec![(self.variable.as_str(), Left)];
+        columns.extend(titles.iter().map(|title| (title.as_str(), Right)));
+        columns.push(("rounds", Right));
+        columns.push(("", Left));
+        let mut table = Table::new(&columns);
+        for tried in &search.values {
+            let mut row = vec![tried.value.clone()];
+            let value = |name: &&str| match tried.measures.get(name) {
+                Some(value) => shown_measure(name, *value),
+                None => "-".to_owned(),
+            };
+            row.extend(names.iter().map(value));
+            row.push(tried.rounds.to_string());
+            let state = self.candidates.iter().find(|candidate| candidate.value == tried.value);
+            row.push(match state.map(|candidate| candidate.state) {
+                _ if search.best.as_ref() == Some(&tried.value) => "best".to_owned(),
+                Some("compared") | None => String::new(),
+                Some(other) => other.replace('_', " "),
+            });
+            table.row(row);
+        }
+        table
     }
 
     /// The plan and the noise floor alone.
@@ -211,8 +404,10 @@ impl Experiment {
         let mut rows = Rows::default();
         rows.row("design", format!("{}, because {}", design_words(self.design), self.design_reason));
         self.plan_rows(&mut rows);
-        if self.plan.is_none() {
-            rows.row("plan", format!("none: {}", self.ended));
+        match &self.search {
+            Some(_) => self.notes.iter().for_each(|note| rows.row("plan", note.clone())),
+            None if self.plan.is_none() => rows.row("plan", format!("none: {}", self.ended)),
+            None => (),
         }
         rows.text(terminal)
     }
@@ -320,6 +515,7 @@ fn design_words(design: &str) -> &str {
         "duet" => "duet (all at once, with the same requests)",
         "alternating" => "alternating blocks",
         "slices" => "time slices",
+        "restarts" => "restarts (one after the other, in random order)",
         other => other,
     }
 }
@@ -343,6 +539,16 @@ fn interval(verdict: &Verdict) -> String {
     }
 }
 
+/// The value of a measure, with its unit.
+pub(crate) fn shown_measure(measure: &str, value: f64) -> String {
+    let unit = match measure {
+        "errors" => "share",
+        "memory" => "bytes",
+        _ => "s",
+    };
+    shown(value, unit)
+}
+
 fn shown(value: f64, unit: &str) -> String {
     match unit {
         "s" if value < 1.0 => format!("{:.3} ms", 1e3 * value),
@@ -363,3 +569,6 @@ fn signed(share: f64) -> String {
 fn whole_seconds(seconds: f64) -> Duration {
     Duration::from_secs(seconds.round().clamp(0.0, 1e9) as u64)
 }
+
+/// The measures of all requests, in the order of tables.
+const MEASURES: [&str; 6] = ["p50", "p95", "p99", "errors", "processor_time", "memory"];

@@ -8,6 +8,8 @@
 //! measures  what is compared, chosen by how many requests a block has
 //! stage     the steps of an experiment, in their order
 //! document  the outcome
+//! traffic   requests with times of their own
+//! search    many values of one variable, or several variables: each service in turn, started anew
 //! ```
 //!
 //! [`control::trial`] decides which block is next, which blocks count, when to stop, and what the verdicts are. This module
@@ -25,10 +27,15 @@ mod arms;
 mod block;
 mod document;
 mod measures;
+mod search;
 mod stage;
+mod traffic;
+
+pub use traffic::{Recording, part};
 
 use crate::launch::NoLaunch;
 use ::load::{Connecting, StartError, Work};
+use config::experiment::Find;
 use control::trial::{Stopped, Verdict, Void};
 use documents::experiment::Experiment;
 use host::Service;
@@ -45,6 +52,8 @@ pub struct Wanted<'a> {
     pub second_control: Option<Arm>,
     /// The candidates, in the order of the file.
     pub candidates: Vec<Arm>,
+    /// The requests, if they have times of their own.
+    pub recording: Option<&'a dyn Recording>,
     /// How connections are opened.
     pub connecting: &'a Connecting,
     /// Whether to end when the plan is made.
@@ -66,7 +75,9 @@ pub struct Arm {
     pub command: Option<String>,
     /// Variables of the environment of the command.
     pub env: BTreeMap<String, String>,
-    /// The requests and where they go.
+    /// Its scheme, host and port.
+    pub url: String,
+    /// The requests and where they go; of a recording, all of them or an example.
     pub work: Work,
     /// Its processes, if it runs already and they are known.
     pub service: Option<Service>,
@@ -111,6 +122,19 @@ pub enum Event<'a> {
         /// The verdict on the primary measure of the first candidate; `None` while the noise floor is measured.
         primary: Option<&'a Verdict>,
     },
+    /// Each value that remains was measured once more.
+    Round {
+        /// Rounds so far.
+        rounds: usize,
+        /// How many values remain.
+        remaining: usize,
+        /// Of how many.
+        of: usize,
+        /// The best value so far; `None` if effects are found.
+        best: Option<&'a str>,
+        /// Parts of this round that do not count.
+        void: usize,
+    },
     /// A candidate was stopped.
     Stopped {
         /// Its name.
@@ -139,6 +163,9 @@ pub enum Failed {
     /// The load could not be generated.
     #[error(transparent)]
     Load(#[from] StartError),
+    /// The recording cannot be used any more.
+    #[error("the recorded requests cannot be sent: {0}")]
+    Recording(String),
     /// The settings of the trial contradict each other.
     #[error(transparent)]
     Trial(#[from] control::trial::TrialError),
@@ -153,5 +180,9 @@ pub enum Failed {
 /// The control does not respond, or the load cannot be generated. A candidate that does not respond is no error: the
 /// others are compared.
 pub fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Result<Experiment, Failed> {
-    stage::run(wanted, events)
+    match wanted.file.find {
+        Find::Differences => stage::run(wanted, events),
+        Find::Best => search::best(wanted, events),
+        Find::Effects { variables } => search::effects(wanted, variables, events),
+    }
 }

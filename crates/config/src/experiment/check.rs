@@ -1,10 +1,11 @@
 //! Checks bounds and contradictions of an experiment file, and that one variable is changed.
 
 use super::changes::{Recorded, changes};
-use super::file::{ArmTable, ExperimentTable, LoadTable};
-use super::{Arm, Design, Ends, Experiment, Pace, Primary, Requests, SecondControl, Shared};
+use super::file::{ArmTable, ExperimentTable, FleetTable, LoadTable};
+use super::vary::{Varied, varied};
+use super::{Arm, Design, Ends, Experiment, Find, Fleet, Pace, Primary, Requests, SecondControl, Shared};
 use crate::check::span_between;
-use fields::{At, Count, Frequency, Place, Report, Share, Span, Text, check_name, word};
+use fields::{At, Count, Frequency, Names, Place, Report, Share, Span, Switch, Text, check_name, word};
 use load::scenario::split_url;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -18,10 +19,18 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
     let load = file.load.0.as_ref();
     let requests = load.and_then(|load| requests(load, report, folder));
     let pace = load.and_then(|load| pace(load, report));
-    let control = file.control.0.as_ref().map(|at| (arm(at, report), at));
-    let candidates = file.candidates.0.as_ref().map(|list| candidates(list, control.as_ref(), report));
-    let second_control = second_control(file.second_control.as_ref(), control.as_ref(), report);
-    let primary = primary(file.primary.as_ref(), control.as_ref(), candidates.as_deref(), report);
+    let arms = match &file.vary {
+        Some(vary) => varied(file, vary, report),
+        None => declared(file, report),
+    };
+    let is_varied = file.vary.is_some();
+    let second_control = match is_varied {
+        true => SecondControl::Off,
+        false => {
+            second_control(file.second_control.as_ref(), arms.as_ref().map(|arms| &arms.control), report)
+        }
+    };
+    let primary = primary(file.primary.as_ref(), arms.as_ref(), report);
     let time = span(file.time.as_ref(), TIME, (TIME_MIN, DAY), report);
     let block = span(file.block.as_ref(), BLOCK.min(time / BLOCKS), (BLOCK_MIN, time / BLOCKS_MIN), report);
     let shared =
@@ -36,7 +45,12 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
         harm: share(file.harm.as_ref(), HARM, report),
         effect: share(file.effect.as_ref(), EFFECT, report),
         time,
-        warm_up: span(file.warm_up.as_ref(), WARM_UP, (Duration::ZERO, time / 2), report),
+        warm_up: span(
+            file.warm_up.as_ref(),
+            if is_varied { WARM_UP_EACH } else { WARM_UP },
+            (Duration::ZERO, time / 2),
+            report,
+        ),
         block,
         ready_within: span(file.ready_within.as_ref(), READY_WITHIN, (Duration::from_millis(1), DAY), report),
         timeout: load.map_or(TIMEOUT, |load| {
@@ -51,12 +65,60 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
         shared: word(file.shared.as_ref(), &shared, report),
         second_control,
         primary,
+        fleet: fleet(file, report),
         name: file.experiment.0.as_ref()?.value.0.clone(),
-        variable: file.variable.0.as_ref()?.value.0.clone(),
         requests: requests?,
         pace: pace?,
+        variable: arms.as_ref()?.variable.clone(),
+        find: arms.as_ref()?.find,
+        control: arms.as_ref()?.control.clone(),
+        candidates: arms?.candidates,
+    })
+}
+
+fn fleet(file: &ExperimentTable, report: &mut Report) -> Option<Fleet> {
+    let FleetTable { servers, per_hour } = &file.fleet.as_ref()?.value;
+    if servers.value.0 == 0 {
+        let help = "write how many servers carry the traffic today".to_owned();
+        report.wrong(&servers.place, "no server".to_owned(), "zero", help);
+    }
+    Some(Fleet { servers: servers.value.0, per_hour: per_hour.as_ref().map(|at| at.value.0) })
+}
+
+/// A control and its candidates, as declared.
+fn declared(file: &ExperimentTable, report: &mut Report) -> Option<Varied> {
+    let root = Place { path: String::new(), span: 0..0 };
+    let missing = [
+        ("variable", file.variable.is_none()),
+        ("control", file.control.is_none()),
+        ("candidates", file.candidates.is_none()),
+    ];
+    // An unknown key may be a missing one, misspelled.
+    let is_misspelled = report.problems.iter().any(|problem| problem.message.starts_with("unknown key"));
+    for (name, _) in missing.into_iter().filter(|(_, is_missing)| *is_missing) {
+        if is_misspelled || report.knows_of(name) {
+            continue;
+        }
+        let help = format!("add `{name}: …`; or `vary` and `service`, for a variable with many values");
+        report.wrong(&root, format!("`{name}` is missing"), "in this file", help);
+    }
+    let without = [
+        ("service", file.service.as_ref().map(|at| &at.place)),
+        ("find", file.find.as_ref().map(|at| &at.place)),
+    ];
+    for (name, place) in without {
+        if let Some(place) = place {
+            let help = "add `vary`, such as `vary: { processes: 4..20 }`, or remove it".to_owned();
+            report.wrong(place, format!("`{name}` without `vary`"), "no effect", help);
+        }
+    }
+    let control = file.control.as_ref().map(|at| (arm(at, report), at));
+    let candidates = file.candidates.as_ref().map(|list| candidates(list, control.as_ref(), report));
+    Some(Varied {
+        variable: file.variable.as_ref()?.value.0.clone(),
         control: control?.0,
         candidates: candidates?,
+        find: Find::Differences,
     })
 }
 
@@ -96,30 +158,55 @@ fn requests(at: &At<LoadTable>, report: &mut Report, folder: &Path) -> Option<Re
 }
 
 fn pace(at: &At<LoadTable>, report: &mut Report) -> Option<Pace> {
-    let LoadTable { rate, users, .. } = &at.value;
+    let LoadTable { rate, users, times, requests, .. } = &at.value;
     if let Some(At { value: Frequency(rate), place }) = rate
         && rate.per_second() <= 0.0
     {
         report.wrong(place, "no load".to_owned(), "zero", "write a rate such as `100/s`".to_owned());
     }
-    match (rate, users) {
-        (Some(rate), None) => Some(Pace::Rate(rate.value.0)),
-        (None, Some(At { value: Count(users), place })) => {
+    let given: Vec<(&str, &Place)> = [
+        ("rate", rate.as_ref().map(|at| &at.place)),
+        ("users", users.as_ref().map(|at| &at.place)),
+        ("times", times.as_ref().map(|at| &at.place)),
+    ]
+    .into_iter()
+    .filter_map(|(name, place)| Some((name, place?)))
+    .collect();
+    if let [_, (_, second), ..] = given.as_slice() {
+        let message = "expected only one of `rate`, `users` and `times`".to_owned();
+        report.wrong(second, message, "another one", "keep one of them".to_owned());
+        return None;
+    }
+    if let (Some(at), None) = (times, requests) {
+        let message = "`times` is for `requests`, whose times are used".to_owned();
+        report.wrong(
+            &at.place,
+            message,
+            "no effect",
+            "write a `rate`, or name a recording in `requests`".to_owned(),
+        );
+    }
+    match (rate, users, times) {
+        (Some(rate), ..) => Some(Pace::Rate(rate.value.0)),
+        (_, Some(At { value: Count(users), place }), _) => {
             if *users == 0 {
                 report.wrong(place, "no load".to_owned(), "zero", "write a number such as `8`".to_owned());
             }
             NonZeroU32::new(*users).map(Pace::Users)
         }
-        (Some(_), Some(users)) => {
-            let message = "expected only one of `rate` and `users`".to_owned();
-            report.wrong(&users.place, message, "another model", "keep one of them".to_owned());
-            None
+        (.., Some(_)) => {
+            Some(word(times.as_ref(), &[("recorded", Pace::Recorded), ("live", Pace::Live)], report))
         }
-        (None, None) => {
+        (None, None, None) => {
             // A key that has a problem of its own seems absent.
             if !report.knows_of(&at.place.path) {
-                let help = "add `rate: 100/s` (open model) or `users: 8` (closed model)".to_owned();
-                report.wrong(&at.place, "`rate` or `users` is missing".to_owned(), "in this table", help);
+                let help = "add `rate: 100/s` (open model), `users: 8` (closed model), or for recorded requests `times: recorded`";
+                report.wrong(
+                    &at.place,
+                    "`rate`, `users` or `times` is missing".to_owned(),
+                    "in this table",
+                    help.to_owned(),
+                );
             }
             None
         }
@@ -145,13 +232,33 @@ fn one_of(given: &[(&str, &Place)], a: &str, b: &str, c: &str, table: &Place, re
 fn arm(at: &At<ArmTable>, report: &mut Report) -> Arm {
     let ArmTable { value, command, env, url, pid, own_store } = &at.value;
     check_name(&value.value.0, &value.place, report);
-    let has_port = command.as_ref().is_some_and(|command| command.value.0.contains(PORT));
+    if let (Some(pid), Some(_)) = (pid, command) {
+        let help = "remove it: the command has a process of its own".to_owned();
+        report.wrong(&pid.place, "`pid` beside `command`".to_owned(), "here", help);
+    }
+    let name = value.value.0.clone();
+    let (command, env) = (command.as_ref(), env.as_ref());
+    let arm = arm_of(name, command, env, url.as_ref(), own_store.as_ref(), &at.place, report);
+    Arm { pid: pid.as_ref().map(|at| at.value.0), ..arm }
+}
+
+/// A service with a command or an address.
+pub(super) fn arm_of(
+    value: String,
+    command: Option<&At<Text>>,
+    env: Option<&At<Names<At<Text>>>>,
+    url: Option<&At<Text>>,
+    own_store: Option<&At<Switch>>,
+    table: &Place,
+    report: &mut Report,
+) -> Arm {
+    let has_port = command.is_some_and(|command| command.value.0.contains(PORT));
     let wrong = |place: &Place, message: &str, help: &str, report: &mut Report| {
         report.wrong(place, message.to_owned(), "here", help.to_owned());
     };
     match (command, url) {
-        (None, None) if !report.knows_of(&at.place.path) => wrong(
-            &at.place,
+        (None, None) if !report.knows_of(&table.path) => wrong(
+            table,
             "`command` or `url` is missing",
             "add the command that starts the service, or the `url` of one that runs already",
             report,
@@ -180,27 +287,19 @@ fn arm(at: &At<ArmTable>, report: &mut Report) -> Arm {
         }
         _ => (),
     }
-    if let (Some(pid), Some(_)) = (pid, command) {
-        wrong(
-            &pid.place,
-            "`pid` beside `command`",
-            "remove it: the command has a process of its own",
-            report,
-        );
-    }
     if let (Some(env), None) = (env, command) {
         wrong(&env.place, "`env` without `command`", "add the command, or remove it", report);
     }
     let variables = env.iter().flat_map(|at| at.value.iter());
     Arm {
-        value: value.value.0.clone(),
-        command: command.as_ref().map(|at| at.value.0.clone()),
+        value,
+        command: command.map(|at| at.value.0.clone()),
         env: variables
             .filter_map(|named| Some((named.name.clone(), named.value.as_ref()?.value.0.clone())))
             .collect(),
-        url: url.as_ref().map_or_else(|| format!("http://127.0.0.1:{PORT}"), |at| at.value.0.clone()),
-        pid: pid.as_ref().map(|at| at.value.0),
-        own_store: own_store.as_ref().is_some_and(|at| at.value.0),
+        url: url.map_or_else(|| format!("http://127.0.0.1:{PORT}"), |at| at.value.0.clone()),
+        pid: None,
+        own_store: own_store.is_some_and(|at| at.value.0),
     }
 }
 
@@ -250,13 +349,8 @@ fn one_variable(control: &Arm, candidate: &Arm, at: &At<ArmTable>, report: &mut 
     }
 }
 
-fn second_control(
-    at: Option<&At<Text>>,
-    control: Option<&(Arm, &At<ArmTable>)>,
-    report: &mut Report,
-) -> SecondControl {
-    let again =
-        control.and_then(|(arm, _)| arm.command.as_ref()).is_some_and(|command| command.contains(PORT));
+fn second_control(at: Option<&At<Text>>, control: Option<&Arm>, report: &mut Report) -> SecondControl {
+    let again = control.and_then(|arm| arm.command.as_ref()).is_some_and(|command| command.contains(PORT));
     let Some(at) = at else { return if again { SecondControl::First } else { SecondControl::Off } };
     let words = [
         ("first", SecondControl::First),
@@ -271,12 +365,7 @@ fn second_control(
     found
 }
 
-fn primary(
-    at: Option<&At<Text>>,
-    control: Option<&(Arm, &At<ArmTable>)>,
-    candidates: Option<&[Arm]>,
-    report: &mut Report,
-) -> Primary {
+fn primary(at: Option<&At<Text>>, arms: Option<&Varied>, report: &mut Report) -> Primary {
     let words = [
         ("p50", Primary::P50),
         ("p95", Primary::P95),
@@ -286,7 +375,7 @@ fn primary(
         ("memory", Primary::Memory),
     ];
     let found = word(at, &words, report);
-    let arms = control.into_iter().map(|(arm, _)| arm).chain(candidates.into_iter().flatten());
+    let arms = arms.into_iter().flat_map(|arms| std::iter::once(&arms.control).chain(&arms.candidates));
     let unknown = arms.filter(|arm| arm.command.is_none() && arm.pid.is_none()).count();
     if let (Some(at), true) = (at, unknown > 0)
         && matches!(found, Primary::ProcessorTime | Primary::Memory)
@@ -327,6 +416,8 @@ const EFFECT: f64 = 0.05;
 const TIME: Duration = Duration::from_secs(600);
 const TIME_MIN: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(10);
+/// After each start of a service.
+const WARM_UP_EACH: Duration = Duration::from_secs(2);
 const BLOCK: Duration = Duration::from_secs(3);
 /// Blocks of the whole time, if the file does not give their length and it is short.
 const BLOCKS: u32 = 60;

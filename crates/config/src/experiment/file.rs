@@ -1,5 +1,7 @@
 //! The tables of an experiment file. Their descriptions are used in the JSON Schema.
 
+use super::vary::Values;
+use crate::case::Number;
 use fields::{At, Count, Frequency, Names, Needed, Share, Span, Switch, Text, tables};
 
 tables! {
@@ -8,13 +10,21 @@ tables! {
         /// The name of the experiment.
         experiment: Needed<At<Text>>,
         /// The one variable that is changed, such as `workers`.
-        variable: Needed<At<Text>>,
+        variable: Option<At<Text>>,
         /// The load, the same for each arm.
         load: Needed<At<LoadTable>>,
         /// The service as it is.
-        control: Needed<At<ArmTable>>,
+        control: Option<At<ArmTable>>,
         /// The services that are compared with it; each has another value of the variable.
-        candidates: Needed<At<Vec<At<ArmTable>>>>,
+        candidates: Option<At<Vec<At<ArmTable>>>>,
+        /// In place of `variable`, `control` and `candidates`: one or more variables with their values, such as
+        /// `{ processes: 4..20 }`. Each is written as `{processes}` in `service`.
+        vary: Option<At<Names<At<Values>>>>,
+        /// With `vary`: the service, with `{NAME}` in the place of each variable.
+        service: Option<At<ServiceTable>>,
+        /// With `vary`: `best` (the best combination of values; the first one if several are as good) or `effects` (the
+        /// effect of each variable, which has two values, and whether they depend on each other). Default: best.
+        find: Option<At<Text>>,
         /// A second copy of the control, which shows how much equal services differ: `first` (before the candidates run),
         /// `alongside` (before and beside them) or `off`. Default: first if the command of the control has `{port}`,
         /// otherwise off.
@@ -32,7 +42,8 @@ tables! {
         effect: Option<At<Share>>,
         /// The longest time of the experiment, with its warm-up and the noise floor. Default: 10m.
         time: Option<At<Span>>,
-        /// How long all arms get load before anything is measured. Default: 10s.
+        /// How long all arms get load before anything is measured; with `vary`, after each start. Default: 10s; with `vary`,
+        /// 2s.
         warm_up: Option<At<Span>>,
         /// The length of an arm's part of a block; its first tenth is not measured. Default: a sixtieth of the time, at most
         /// 3s.
@@ -41,17 +52,31 @@ tables! {
         ready_within: Option<At<Span>>,
         /// `duet`, `alternating` or `slices`. Default: the plan chooses.
         design: Option<At<Text>>,
+        /// The servers that the control runs on today: the result then says how many a candidate needs.
+        fleet: Option<At<FleetTable>>,
         /// `planned` (after the planned blocks, or later when the primary measure is decided), `decided` (as soon as it is) or
         /// `time` (when the time is over). Default: planned.
         ends: Option<At<Text>>,
     }
 
-    /// The load: one of `paths`, `requests` and `scenario`, and one of `rate` and `users`.
+    /// Servers and their price.
+    FleetTable {
+        /// How many servers carry the traffic today.
+        servers: At<Count>,
+        /// US dollars for an hour of a server.
+        per_hour: Option<At<Number>>,
+    }
+
+    /// The load: one of `paths`, `requests` and `scenario`, and one of `rate`, `users` and `times`.
     LoadTable {
         /// GET of these paths, in turn.
         paths: Option<At<Vec<At<Text>>>>,
         /// An access log, a capture or another list of requests, sent in turn; relative to this file.
         requests: Option<At<Text>>,
+        /// With `requests`, in place of a rate: `recorded` (each block has the next part of the list, at its recorded times) or
+        /// `live` (the list is a capture that the gateway is writing; each block has the requests that came just before it,
+        /// at their times).
+        times: Option<At<Text>>,
         /// Leave out requests of the list that change data (POST, PUT, DELETE, ...). Default: false.
         reads_only: Option<At<Switch>>,
         /// A scenario file, without its load and base URL; relative to this file.
@@ -62,6 +87,18 @@ tables! {
         users: Option<At<Count>>,
         /// The time-out of a request. Default: 10s.
         timeout: Option<At<Span>>,
+    }
+
+    /// A service whose variables have several values: a command that headroom starts and stops for each of them.
+    ServiceTable {
+        /// The shell command that starts it; `{port}` is replaced by a free port, `{NAME}` by the value of a variable.
+        command: Needed<At<Text>>,
+        /// Variables of the environment of the command.
+        env: Option<At<Names<At<Text>>>>,
+        /// Its scheme, host and port. Default: `http://127.0.0.1:{port}`.
+        url: Option<At<Text>>,
+        /// Whether its writes go to a store of its own, so that it may get requests that change data. Default: false.
+        own_store: Option<At<Switch>>,
     }
 
     /// A service: a `command` that headroom starts and stops, or the `url` of one that runs already.

@@ -169,11 +169,39 @@ impl TrialLine {
         let verdicts: Vec<String> = of("verdict").map(|verdict| verdict.replace('_', " ")).collect();
         let effects = primary().filter_map(|verdict| Some(100.0 * verdict["effect"].as_f64()?));
         let effects: Vec<String> = effects.map(|percent| format!("{percent:+.1} %")).collect();
+        if let Some(search) = found["search"].as_object() {
+            return TrialLine::of_search(&found, search);
+        }
         (!candidates.is_empty()).then(|| TrialLine {
             change: format!("{}: {} -> {}", text("variable"), text("control"), candidates.join(", ")),
             verdicts: verdicts.join(", "),
             effects: format!("{} {}", text("primary"), effects.join(", ")),
         })
+    }
+
+    /// The best of many values, or the effects of several variables.
+    fn of_search(found: &Json, search: &serde_json::Map<String, Json>) -> Option<Self> {
+        let variable = found["variable"].as_str()?;
+        let values = search["values"].as_array()?;
+        let (change, verdicts) = match (search["best"].as_str(), search["certain"].as_bool()) {
+            (Some(best), Some(certain)) => (
+                format!("{variable}: {best} of {} values", values.len()),
+                if certain { "best" } else { "cannot tell" }.to_owned(),
+            ),
+            _ => {
+                let all = found["verdicts"].as_array()?.iter();
+                let of = |verdict: &Json| {
+                    let word = verdict["verdict"].as_str()?.replace('_', " ");
+                    Some(format!("{} {word}", verdict["candidate"].as_str()?))
+                };
+                (format!("{variable}: effects"), all.filter_map(of).collect::<Vec<_>>().join(", "))
+            }
+        };
+        let best = values.iter().find(|value| value["value"] == search["best"]);
+        let primary = found["primary"].as_str()?;
+        let value = best.and_then(|best| best["measures"][primary].as_f64());
+        let shown = value.map(|value| crate::experiment::shown_measure(primary, value));
+        Some(TrialLine { change, verdicts, effects: format!("{primary} {}", shown.unwrap_or_default()) })
     }
 }
 

@@ -135,6 +135,43 @@ fn what_could_not_be_attributed_or_would_change_data_is_refused() {
     assert_eq!(refused(&{ checked }.output().unwrap()), said);
 }
 
+#[test]
+fn the_best_of_many_values_is_found_with_recorded_requests() {
+    let _slot = beside_others();
+    again_if_disturbed(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |number: u64| 1_700_000_000_000_000 + number * 7_000;
+        let line = |number| format!("{{\"at_us\":{},\"method\":\"GET\",\"url\":\"/a\"}}\n", at(number));
+        std::fs::write(folder.path().join("capture"), (0..400).map(line).collect::<String>()).unwrap();
+        let file = format!(
+            "experiment: wait\nvary: {{ wait: [9, 4, 5, nonsense] }}\nload: {{ requests: capture, times: recorded }}\n\
+             service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --wait {{wait}}ms' }}\n\
+             time: 30s\nblock: 300ms\nwarm_up: 100ms\nmargin: 10%\n",
+            env!("CARGO_BIN_EXE_headroom")
+        );
+        let ledger = folder.path().join("ledger.sqlite");
+        let ledger = ["--ledger", ledger.to_str().unwrap()];
+        let (found, story) =
+            document(&experiment(folder.path(), &file, &[&["--json"], &ledger[..]].concat()));
+        let search = &found["search"];
+        assert_eq!(
+            (search["best"].as_str(), &search["certain"]),
+            (Some("4"), &Value::Bool(true)),
+            "{found:#}\n{story}"
+        );
+        let state = |value: &str| {
+            let candidates = found["candidates"].as_array().unwrap();
+            candidates.iter().find(|candidate| candidate["value"] == value).unwrap()["state"]
+                .as_str()
+                .unwrap()
+        };
+        assert_eq!((state("9"), state("nonsense")), ("eliminated", "left_out"), "{found:#}\n{story}");
+        assert_eq!(found["design"], "restarts");
+        let log = headroom(&[&["log", "--format", "csv"], &ledger[..]].concat()).output().unwrap();
+        assert!(text(&log.stdout).contains("wait: 4 of 4 values"), "{}", text(&log.stdout));
+    });
+}
+
 /// Only the noise floor is measured.
 #[test]
 fn a_plan_says_what_can_be_found() {

@@ -4,7 +4,7 @@ use super::block::Tally;
 use super::{Arm, Event, Failed, Wanted};
 use crate::launch::{Launched, NoLaunch, Probe, responds};
 use host::Service;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A service that runs.
 pub(super) struct Running {
@@ -33,40 +33,53 @@ pub(super) enum Candidate {
 }
 
 impl Running {
-    /// Starts the command of an arm, or asks the service that runs already, and waits for a good response.
-    pub(super) fn start(
-        wanted: &Wanted<'_>,
-        arm: &Arm,
-        events: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Self, NoLaunch> {
-        let within = wanted.file.ready_within;
-        let probe = Probe {
-            work: &arm.work,
-            connecting: wanted.connecting,
-            keep_alive: true,
-            timeout: wanted.file.timeout,
-            interrupted: wanted.interrupted,
-        };
-        let mut running = Running {
+    /// A service that is not started yet.
+    pub(super) fn new(arm: &Arm) -> Self {
+        Running {
             arm: arm.clone(),
             launched: None,
             service: arm.service.clone(),
             tally: Tally::default(),
             values: Vec::new(),
+        }
+    }
+
+    /// Starts the command of an arm, and waits for a good response.
+    pub(super) fn start(
+        wanted: &Wanted<'_>,
+        arm: &Arm,
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Self, NoLaunch> {
+        let mut running = Running::new(arm);
+        if arm.command.is_some() {
+            events(Event::Starts(&arm.name));
+            let after = running.launch(wanted)?;
+            events(Event::Started { name: &arm.name, after });
+        }
+        Ok(running)
+    }
+
+    /// Starts its command, if it has one, and waits for a good response: how long that took. A service that runs already is
+    /// judged by its responses in the warm-up.
+    pub(super) fn launch(&mut self, wanted: &Wanted<'_>) -> Result<Duration, NoLaunch> {
+        let within = wanted.file.ready_within;
+        let probe = Probe {
+            work: &self.arm.work,
+            connecting: wanted.connecting,
+            keep_alive: true,
+            timeout: wanted.file.timeout,
+            interrupted: wanted.interrupted,
         };
-        // A service that runs already is judged by its responses in the warm-up.
-        let Some(command) = &arm.command else { return Ok(running) };
+        let Some(command) = &self.arm.command else { return Ok(Duration::ZERO) };
         if responds(&probe) {
             return Err(NoLaunch::InUse);
         }
-        events(Event::Starts(&arm.name));
         let begun = Instant::now();
-        let mut launched = Launched::start(command, &arm.env)?;
+        let mut launched = Launched::start(command, &self.arm.env)?;
         launched.wait(begun + within, within, &probe)?;
-        events(Event::Started { name: &arm.name, after: begun.elapsed() });
-        running.service = Some(launched.service().clone());
-        running.launched = Some(launched);
-        Ok(running)
+        self.service = Some(launched.service().clone());
+        self.launched = Some(launched);
+        Ok(begun.elapsed())
     }
 
     /// How its command ended; `None` while it runs, and for a service that was not started here.

@@ -3,8 +3,7 @@
 use super::arms::Running;
 use super::{Failed, Wanted};
 use crate::drive::Drive;
-use ::load::{Arrivals, Model, Plan, Watch};
-use config::experiment::Pace;
+use ::load::{Plan, Watch};
 use control::trial::Seen;
 use host::{Disturbance, Sample};
 use measure::{Heads, Histogram, Measurement, Outcome, Part, Reason, SUCCEEDED};
@@ -87,7 +86,7 @@ pub(super) fn run(
     let mut driven = Vec::new();
     for running in arms.iter() {
         let used = running.service.as_ref().and_then(|service| service.cpu().ok());
-        let plan = plan(wanted, running, lead, lead + measured, at_once, seed);
+        let plan = plan(wanted, running, lead, lead + measured, at_once, seed)?;
         driven.push((used, Drive::start(plan, &Watch { every: LOOK, ..Watch::default() })?));
     }
     let mut measurements = Vec::new();
@@ -115,14 +114,11 @@ fn plan(
     length: Duration,
     at_once: usize,
     seed: u64,
-) -> Plan {
-    let model = match wanted.file.pace {
-        Pace::Rate(rate) => Model::open(rate, Arrivals::Poisson { seed }, None),
-        Pace::Users(users) => Model::closed(users),
-    };
+) -> Result<Plan, Failed> {
+    let (model, work) = super::traffic::load(wanted, &running.arm, seed, length)?;
     let usual = model.workers();
     let share = usual.get() / u32::try_from(at_once).unwrap_or(u32::MAX);
-    Plan {
+    Ok(Plan {
         duration: Some(length),
         warm_up: lead,
         workers: share.try_into().unwrap_or(std::num::NonZeroU32::MIN),
@@ -130,8 +126,8 @@ fn plan(
         good_within: wanted.file.timeout,
         connecting: wanted.connecting.clone(),
         seed,
-        ..Plan::new(running.arm.work.clone(), model)
-    }
+        ..Plan::new(work, model)
+    })
 }
 
 fn observe(measured: &Measurement, cpu: Option<Duration>, disturbance: &Disturbance) -> Observed {

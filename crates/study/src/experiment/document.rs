@@ -5,9 +5,11 @@ use super::block::Tally;
 use super::stage::{End, POWER, Session};
 use crate::calibrate::changed_server;
 use config::experiment::Design as Asked;
-use control::trial::{Design, Effect, Finding, Probing, Stopped, Trial, Verdict as Found, Void};
-use documents::experiment::{Answers, Candidate as Shown, Experiment, NoiseFloor, Plan, Verdict, Voids};
-use stats::median;
+use control::trial::{Design, Effect, Finding, Measure, Probing, Stopped, Trial, Verdict as Found, Void};
+use documents::experiment::{
+    Answers, Candidate as Shown, Experiment, Fleet, NoiseFloor, Plan, Verdict, Voids,
+};
+use stats::{Interval, median};
 
 pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) -> Experiment {
     let file = session.wanted.file;
@@ -19,6 +21,7 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
         offset: session.offset,
         source: if session.wanted.second_control.is_some() { "second_control" } else { "candidate" },
     });
+    let verdicts = trial.map(|trial| verdicts(session, trial)).unwrap_or_default();
     Experiment {
         version: session.wanted.version,
         name: file.name.clone(),
@@ -41,15 +44,15 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
         blocks: trial.map_or(0, Trial::counted),
         void_blocks: voids.len(),
         voids: counted(voids),
-        ended: match end {
-            End::Trial(ended) => ended.to_string(),
-            End::Time => "the time is over".to_owned(),
-            End::Interrupted => "interrupted".to_owned(),
-            End::Other(why) => why.clone(),
-        },
-        verdicts: trial.map(|trial| verdicts(session, trial)).unwrap_or_default(),
+        ended: end.words(),
+        fleet: file
+            .fleet
+            .map(|fleet| Fleet::of(&verdicts, fleet.servers, fleet.per_hour))
+            .unwrap_or_default(),
+        verdicts,
         candidates: candidates(session, trial),
         answers: answers(session),
+        search: None,
         notes: notes(session, trial),
     }
 }
@@ -83,7 +86,7 @@ fn design(session: &Session<'_>, trial: Option<&Trial>) -> (&'static str, String
     }
 }
 
-fn counted(voids: &[Void]) -> Vec<Voids> {
+pub(super) fn counted(voids: &[Void]) -> Vec<Voids> {
     let mut found: Vec<Voids> = Vec::new();
     for void in voids {
         let reason = match void {
@@ -125,8 +128,6 @@ fn verdict(session: &Session<'_>, running: &Running, found: &Found, block: f64) 
     let chosen = session.measures.get(found.measure)?;
     let route = chosen.route.and_then(|route| session.routes.get(route));
     let end = |value: f64| value.is_finite().then_some(value);
-    // A ratio without a lower end is more than -100 %.
-    let is_bounded = chosen.measure.effect == Effect::Difference || found.effect.low > -1.0;
     let middle = |running: &Running| {
         let values = running.values.get(found.measure).filter(|values| !values.is_empty())?;
         Some(median(values))
@@ -135,14 +136,9 @@ fn verdict(session: &Session<'_>, running: &Running, found: &Found, block: f64) 
         route: route.map_or_else(|| "all".to_owned(), Clone::clone),
         measure: chosen.name,
         candidate: running.arm.name.clone(),
-        verdict: match found.finding {
-            Finding::Better => "better",
-            Finding::Worse => "worse",
-            Finding::Same => "same",
-            Finding::CannotTell => "cannot_tell",
-        },
+        verdict: word(found.finding),
         effect: found.estimate.and_then(end),
-        low: end(found.effect.low).filter(|_| found.steady && is_bounded),
+        low: end(found.effect.low).filter(|_| found.steady && is_bounded(&chosen.measure, found.effect)),
         high: end(found.effect.high).filter(|_| found.steady),
         primary: found.measure == 0,
         control_value: middle(&session.control),
@@ -155,6 +151,21 @@ fn verdict(session: &Session<'_>, running: &Running, found: &Found, block: f64) 
             .map(|more| more as f64 * block),
         steady: found.steady,
     })
+}
+
+/// The fixed name of a verdict.
+pub(super) fn word(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Better => "better",
+        Finding::Worse => "worse",
+        Finding::Same => "same",
+        Finding::CannotTell => "cannot_tell",
+    }
+}
+
+/// Whether the lower end says anything: a ratio without one is more than -100 %.
+pub(super) fn is_bounded(measure: &Measure, effect: Interval) -> bool {
+    measure.effect == Effect::Difference || effect.low > -1.0
 }
 
 fn running<'a>(session: &'a Session<'_>) -> Vec<&'a Running> {

@@ -49,6 +49,22 @@ pub(super) enum End {
     Other(String),
 }
 
+impl End {
+    pub(super) fn only_plan() -> Self {
+        End::Other("only the plan was asked for".to_owned())
+    }
+
+    /// Why, in words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            End::Trial(ended) => ended.to_string(),
+            End::Time => "the time is over".to_owned(),
+            End::Interrupted => "interrupted".to_owned(),
+            End::Other(why) => why.clone(),
+        }
+    }
+}
+
 pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Result<Experiment, Failed> {
     let begun = Instant::now();
     let (control, second, candidates) = start(wanted, events)?;
@@ -86,7 +102,7 @@ pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Res
         events(Event::Planned(Ok(plan)));
     }
     if wanted.only_plan {
-        return Ok(document::document(&session, None, &End::Other("only the plan was asked for".to_owned())));
+        return Ok(document::document(&session, None, &End::only_plan()));
     }
     if wanted.file.second_control == SecondControl::First {
         session.second = None;
@@ -453,8 +469,8 @@ impl Session<'_> {
         let usual = control::trial::Limits::default();
         // In the closed model a faster service gets more requests.
         let unequal = match self.wanted.file.pace {
-            config::experiment::Pace::Rate(_) => usual.unequal,
             config::experiment::Pace::Users(_) => 1.0,
+            _ => usual.unequal,
         };
         control::trial::Limits { unequal, ..usual }
     }
@@ -466,7 +482,7 @@ impl Session<'_> {
 }
 
 /// Connections are opened in the first part.
-fn lead(measured: Duration) -> Duration {
+pub(super) fn lead(measured: Duration) -> Duration {
     measured / LEAD
 }
 
@@ -477,7 +493,7 @@ pub(super) fn length(assignment: &Assignment) -> Duration {
 }
 
 /// The names of the endpoints of some work, in the order of its results.
-fn endpoints(work: &::load::Work) -> Vec<String> {
+pub(super) fn endpoints(work: &::load::Work) -> Vec<String> {
     match work {
         ::load::Work::Targets(targets) => targets.endpoints().to_vec(),
         ::load::Work::Scenario { scenario, .. } => {
@@ -487,7 +503,7 @@ fn endpoints(work: &::load::Work) -> Vec<String> {
 }
 
 /// One experiment of twenty may have a wrong verdict.
-const RISK: f64 = 0.05;
+pub(super) const RISK: f64 = 0.05;
 /// The planned effect is found in nine of ten experiments.
 pub(super) const POWER: f64 = 0.9;
 /// Blocks for the noise floor: at first, at most, and how many are added where they are not independent.

@@ -3,11 +3,13 @@
 //! ```text
 //! Args and file → plan (arms with their requests) → study::experiment → documents::experiment → summary or JSON, ledger
 //!
-//! plan   ports, requests and processes of each arm
-//! story  what happens meanwhile, on standard error
+//! plan       ports, requests and processes of each arm
+//! recording  requests with times of their own
+//! story      what happens meanwhile, on standard error
 //! ```
 
 mod plan;
+mod recording;
 mod story;
 
 use super::load;
@@ -40,6 +42,11 @@ use thiserror::Error;
 /// (within the margin), or cannot tell, with the time that is missing. One experiment of twenty may have a wrong
 /// verdict. Blocks that were disturbed (generator late, steal, throttling) do not count. A candidate that is worse by more
 /// than harm, has more errors or does not respond is stopped.
+///
+/// With `vary` and `service` in place of control and candidates, FILE gives a variable many values, such as
+/// `processes: 4..20`. Each is started anew in each round and measured by itself; values that are not the best for certain
+/// are eliminated. With several variables the best combination is found, or (find: effects) the effect of each variable and
+/// whether they depend on each other.
 ///
 /// A candidate whose command differs from that of the control in more than one place is refused. Requests that change data are
 /// refused, unless the service that gets copies of them has own_store: true.
@@ -97,6 +104,14 @@ pub enum UsageError {
         path: String,
         /// Why.
         source: TargetError,
+    },
+    /// The recording has no times, or times that cannot be.
+    #[error("{}: {why}", .file.display())]
+    Recording {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        why: String,
     },
     /// Copies of requests that change data.
     #[error(
@@ -165,6 +180,7 @@ pub fn run(args: &Args) -> Exit {
         control: planned.control,
         second_control: planned.second_control,
         candidates: planned.candidates,
+        recording: planned.recording.as_deref(),
         connecting: &planned.connecting,
         only_plan: args.plan,
         seed: args.seed,
@@ -196,7 +212,8 @@ fn say(args: &Args, found: &Experiment) -> Exit {
         (false, true) => found.plan_text(terminal()),
         (false, false) => found.text(terminal()),
     };
-    let nothing = if args.plan { found.plan.is_none() } else { found.verdicts.is_empty() };
+    let planned = found.plan.is_some() || found.search.is_some();
+    let nothing = if args.plan { !planned } else { found.verdicts.is_empty() };
     match print(&text) {
         Exit::Done if nothing => Exit::Failed,
         printed => printed,

@@ -1,17 +1,19 @@
 //! From the file to the arms: ports, requests and processes.
 
+use super::recording::{Live, Whole};
 use super::{Args, UsageError};
 use crate::commands::load;
 use crate::inputs::{self, BadLines, FormatArgs};
-use ::load::{Arrivals, Base, Connecting, Model, Plan, Servers, Target, Targets, Work};
-use config::experiment::{Experiment, Pace, Recorded, Requests, SecondControl, changes};
+use ::load::{Arrivals, Base, Connecting, Course, Model, Plan, Servers, Target, Targets, Work};
+use config::experiment::{Experiment, Find, Pace, Recorded, Requests, SecondControl, changes};
 use host::Service;
 use http::codec::method::is_safe;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
 use std::path::Path;
-use study::experiment::Arm;
+use study::experiment::{Arm, Recording};
+use units::Timestamp;
 
 /// What an experiment needs.
 pub struct Planned {
@@ -19,6 +21,7 @@ pub struct Planned {
     pub control: Arm,
     pub second_control: Option<Arm>,
     pub candidates: Vec<Arm>,
+    pub recording: Option<Box<dyn Recording>>,
     pub connecting: Connecting,
     /// The commands as they are started, by the name of the arm.
     pub commands: Vec<(String, String)>,
@@ -34,7 +37,8 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
         file.time = time;
         file.warm_up = file.warm_up.min(time / 4);
     }
-    let source = Source::read(&file)?;
+    let mut source = Source::read(&file)?;
+    let recording = source.recording(args, file.pace)?;
     refuse_writes(&file, &source)?;
     let resolver = args.connect.resolver()?;
     let mut servers = Servers::new(&resolver);
@@ -43,9 +47,10 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
         let (command, url) = ports.fill(declared)?;
         let work = source.work(&url, &mut servers)?;
         let service = declared.pid.map(Service::of_process).transpose()?;
-        Ok(Arm { name, command, env: declared.env.clone(), work, service })
+        Ok(Arm { name, command, env: declared.env.clone(), url, work, service })
     };
-    let control = arm(&file.control, "control".to_owned())?;
+    let name = if file.find == Find::Differences { "control" } else { &file.control.value };
+    let control = arm(&file.control, name.to_owned())?;
     let second_control = match file.second_control {
         SecondControl::Off => None,
         SecondControl::First | SecondControl::Alongside => {
@@ -58,6 +63,14 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
     let model = match file.pace {
         Pace::Rate(rate) => Model::open(rate, Arrivals::Even, None),
         Pace::Users(users) => Model::closed(users),
+        Pace::Recorded | Pace::Live => {
+            let times: Vec<Timestamp> = Vec::new();
+            Model::Open {
+                course: Course::Recorded(times.into()),
+                arrivals: Arrivals::Even,
+                connections: None,
+            }
+        }
     };
     let all = || std::iter::once(&control).chain(&second_control).chain(&candidates);
     let mut secure = matches!(file.requests, Requests::Scenario(_));
@@ -68,7 +81,7 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
     }
     let commands = all().filter_map(|arm| Some((arm.name.clone(), arm.command.clone()?))).collect();
     let connecting = args.connect.connecting(resolver, secure, matches!(model, Model::Open { .. }))?;
-    Ok(Planned { file, control, second_control, candidates, connecting, commands })
+    Ok(Planned { file, control, second_control, candidates, recording, connecting, commands })
 }
 
 /// Refuses what can be refused without asking for addresses or processes.
@@ -94,6 +107,8 @@ pub fn recorded(file: &Experiment, commands: &[(String, String)]) -> Value {
     let pace = match file.pace {
         Pace::Rate(rate) => json!({ "rate_per_second": rate.per_second() }),
         Pace::Users(users) => json!({ "users": users.get() }),
+        Pace::Recorded => json!({ "times": "recorded" }),
+        Pace::Live => json!({ "times": "live" }),
     };
     json!({
         "experiment": file.name, "variable": file.variable, "load": load, "pace": pace,
@@ -108,7 +123,7 @@ pub fn recorded(file: &Experiment, commands: &[(String, String)]) -> Value {
 /// The requests of the file, before they have a server.
 enum Source<'a> {
     Paths(&'a [String]),
-    Listed { file: &'a Path, entries: Vec<import::Entry> },
+    Listed { file: &'a Path, entries: Vec<import::Entry>, reads_only: bool },
     Scenario { file: &'a Path, methods: BTreeSet<String> },
 }
 
@@ -126,13 +141,32 @@ impl<'a> Source<'a> {
                 if entries.is_empty() {
                     return Err(inputs::InputError::Empty(file.clone()).into());
                 }
-                Source::Listed { file, entries }
+                Source::Listed { file, entries, reads_only: *reads_only }
             }
             Requests::Scenario(file) => {
                 let methods = load::methods(file)?;
                 Source::Scenario { file, methods }
             }
         })
+    }
+
+    /// The requests with times of their own, if the file asks for them. What is left is each of them once.
+    fn recording(&mut self, args: &Args, pace: Pace) -> Result<Option<Box<dyn Recording>>, UsageError> {
+        let Source::Listed { file, entries, reads_only } = self else { return Ok(None) };
+        match pace {
+            Pace::Recorded => {
+                let (whole, listed) = Whole::new(std::mem::take(entries), args.seed)
+                    .map_err(|why| UsageError::Recording { file: file.to_owned(), why })?;
+                *entries = listed;
+                Ok(Some(Box::new(whole)))
+            }
+            Pace::Live => {
+                let live = Live::open(file, *reads_only, args.connect.resolver()?)?;
+                *entries = live.examples();
+                Ok(Some(Box::new(live)))
+            }
+            Pace::Rate(_) | Pace::Users(_) => Ok(None),
+        }
     }
 
     /// Methods of requests that change data.
@@ -155,7 +189,7 @@ impl<'a> Source<'a> {
                 };
                 Ok(Work::Targets(Targets::new(paths.iter().map(target).collect::<Result<_, _>>()?)))
             }
-            Source::Listed { file, entries } => {
+            Source::Listed { file, entries, .. } => {
                 let list = inputs::targets(servers, file, inputs::recorded(entries), Base::All(url), &[])?;
                 let named = list
                     .into_iter()

@@ -1,7 +1,7 @@
 //! What happens during an experiment, on standard error.
 
 use crate::output::tell;
-use config::experiment::Experiment;
+use config::experiment::{Experiment, Find};
 use control::trial::{Finding, Verdict};
 use study::experiment::Event;
 use units::show_duration;
@@ -22,7 +22,10 @@ impl<'a> Story<'a> {
         match event {
             Event::Starts(name) => tell(&format!("starting {name} ... ")),
             Event::Started { after, .. } => tell(&format!("ready after {:.1} s\n", after.as_secs_f64())),
-            Event::LeftOut { name, why } => tell(&format!("\ncandidate {name} is left out: {why}\n")),
+            Event::LeftOut { name, why } => {
+                let of = if self.file.find == Find::Differences { "\ncandidate" } else { "value" };
+                tell(&format!("{of} {name} is left out: {why}\n"));
+            }
             Event::WarmUp(length) => tell(&format!("warm-up of {} ...\n", show_duration(*length))),
             Event::NoiseFloor { .. } => tell("noise floor ...\n"),
             Event::Planned(Ok(plan)) => tell(&format!("plan: {plan}\n")),
@@ -38,6 +41,13 @@ impl<'a> Story<'a> {
                     let verdict = primary.map_or_else(String::new, |verdict| self.verdict(verdict));
                     tell(&format!("{counted} of {planned} blocks{verdict}\n"));
                 }
+            }
+            Event::Round { rounds, remaining, of, best, void } => {
+                let void = if *void > 0 { format!(", {void} void") } else { String::new() };
+                let best = best.map_or_else(String::new, |best| {
+                    format!(": {remaining} of {of} values remain, the best so far is {best}")
+                });
+                tell(&format!("round {rounds}{best}{void}\n"));
             }
             Event::Stopped { name, why } => tell(&format!("candidate {name} was stopped: {why}\n")),
             Event::Changed { design, why } => tell(&format!("the design is now {design}, because {why}\n")),

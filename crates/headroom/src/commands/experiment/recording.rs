@@ -1,0 +1,288 @@
+//! Requests with times of their own: a recording from its beginning to its end, or a capture while it is written.
+
+use crate::inputs;
+use ::load::{Base, Servers, Target, Targets, Work};
+use http::dial::Resolver;
+use import::{Entry, Recording as Recorded, Replay, Request};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use study::experiment::{Arm, Recording, part};
+
+/// A recording, of which each block has the next part.
+pub struct Whole {
+    /// When each request is sent, from the first one on, and which one.
+    times: Vec<Duration>,
+    requests: Vec<u32>,
+    span: Duration,
+    first: RefCell<Option<u64>>,
+    order: RefCell<Arc<[u32]>>,
+}
+
+impl Whole {
+    /// The requests, each once, and their times.
+    ///
+    /// # Errors
+    /// No request has a time, or their times are too far apart.
+    pub fn new(entries: Vec<Entry>, seed: u64) -> Result<(Self, Vec<Entry>), String> {
+        let recording = Arc::new(Recorded::new(entries, seed).map_err(|error| error.to_string())?);
+        let replay =
+            Replay::new(Arc::clone(&recording), 1.0, 1.0, seed).map_err(|error| error.to_string())?;
+        let (times, requests): (Vec<Duration>, Vec<u32>) =
+            replay.dues().map(|due| (due.at, due.request)).unzip();
+        // Until it begins again, the usual time between two requests passes.
+        let count = u32::try_from(times.len()).unwrap_or(u32::MAX);
+        let length = recording.length();
+        let span = length + (length / count.max(1)).max(Duration::from_millis(1));
+        let listed = recording.requests().iter().map(entry).collect();
+        let (first, order) = (RefCell::new(None), RefCell::new(Arc::from([])));
+        Ok((Whole { times, requests, span, first, order }, listed))
+    }
+}
+
+fn entry(request: &Request) -> Entry {
+    let Request { method, url, headers, body } = request.clone();
+    let (at, user, status, response_time, bytes) = (None, None, None, None, None);
+    Entry { at, method, url, headers, body, user, status, response_time, bytes }
+}
+
+impl Recording for Whole {
+    fn part(&self, number: u64, length: Duration) -> Result<Vec<Duration>, String> {
+        let first = *self.first.borrow_mut().get_or_insert(number);
+        let start = length.as_nanos() * u128::from(number.wrapping_sub(first)) % self.span.as_nanos();
+        let start = Duration::from_nanos(u64::try_from(start).unwrap_or_default());
+        let found = part(&self.times, self.span, start, length);
+        *self.order.borrow_mut() = found.iter().map(|(place, _)| self.requests[*place as usize]).collect();
+        Ok(found.into_iter().map(|(_, due)| due).collect())
+    }
+
+    fn targets(&self, arm: &Arm) -> Result<Targets, String> {
+        match &arm.work {
+            Work::Targets(targets) => Ok(targets.clone().in_order(Arc::clone(&self.order.borrow()))),
+            Work::Scenario { .. } => Err("a scenario has no recorded times".to_owned()),
+        }
+    }
+}
+
+/// A capture that the gateway is writing. Requests of a block are those that arrived last, before it: they are sent to all
+/// arms a few seconds after their clients sent them.
+pub struct Live {
+    follower: RefCell<Follower>,
+    resolver: Resolver,
+    /// Requests as they were when the experiment began: each endpoint once, so that all blocks have the same endpoints.
+    examples: BTreeMap<String, Entry>,
+    /// The number of the latest part, its end, and its requests.
+    latest: RefCell<(Option<u64>, i64, Vec<Entry>)>,
+    reads_only: bool,
+}
+
+/// Reads what is appended to a capture.
+struct Follower {
+    path: PathBuf,
+    file: File,
+    /// A line that is not complete yet.
+    begun: Vec<u8>,
+    recent: VecDeque<Entry>,
+}
+
+impl Follower {
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let start = length.saturating_sub(EXAMPLE_BYTES);
+        file.seek(SeekFrom::Start(start))?;
+        let mut follower =
+            Follower { path: path.to_owned(), file, begun: Vec::new(), recent: VecDeque::new() };
+        follower.read()?;
+        if start > 0 {
+            // The first line may be half of one.
+            follower.recent.pop_front();
+        }
+        Ok(follower)
+    }
+
+    /// Reads what was appended; of a file that was replaced or truncated, from its beginning on.
+    fn read(&mut self) -> io::Result<()> {
+        let position = self.file.stream_position()?;
+        let is_other = |file: &File| -> io::Result<bool> {
+            use std::os::unix::fs::MetadataExt;
+            let (ours, now) = (file.metadata()?, std::fs::metadata(&self.path)?);
+            Ok((ours.dev(), ours.ino()) != (now.dev(), now.ino()) || now.len() < position)
+        };
+        if is_other(&self.file)? {
+            self.file = File::open(&self.path)?;
+            self.begun.clear();
+        }
+        self.file.read_to_end(&mut self.begun)?;
+        let Some(end) = self.begun.iter().rposition(|byte| *byte == b'\n') else { return Ok(()) };
+        let rest = self.begun.split_off(end + 1);
+        for line in self.begun.split(|byte| *byte == b'\n') {
+            // A line that cannot be read is left out, as in every capture.
+            if let Ok(Some(entry)) = import::read_line(line)
+                && entry.at.is_some()
+            {
+                self.recent.push_back(entry);
+            }
+        }
+        self.begun = rest;
+        let surplus = self.recent.len().saturating_sub(RECENT_MAX);
+        self.recent.drain(..surplus);
+        Ok(())
+    }
+}
+
+impl Live {
+    /// Opens a capture, which has at least one request already.
+    ///
+    /// # Errors
+    /// It cannot be read, or has no request.
+    pub fn open(path: &Path, reads_only: bool, resolver: Resolver) -> Result<Self, inputs::InputError> {
+        let unreadable = |error| inputs::InputError::Read(path.to_owned(), error);
+        let follower = Follower::open(path).map_err(unreadable)?;
+        let mut examples = BTreeMap::new();
+        for entry in follower.recent.iter().filter(|entry| is_sent(entry, reads_only)) {
+            if examples.len() < Targets::ENDPOINTS_MAX - 1 {
+                examples.entry(import::endpoint(entry)).or_insert_with(|| entry.clone());
+            }
+        }
+        if examples.is_empty() {
+            return Err(inputs::InputError::Empty(path.to_owned()));
+        }
+        let (follower, latest) = (RefCell::new(follower), RefCell::new((None, i64::MIN, Vec::new())));
+        Ok(Live { follower, resolver, examples, latest, reads_only })
+    }
+
+    /// One request of each endpoint.
+    pub fn examples(&self) -> Vec<Entry> {
+        self.examples.values().cloned().collect()
+    }
+}
+
+fn is_sent(entry: &Entry, reads_only: bool) -> bool {
+    !reads_only || http::codec::method::is_safe(entry.method.as_bytes())
+}
+
+impl Recording for Live {
+    fn part(&self, number: u64, length: Duration) -> Result<Vec<Duration>, String> {
+        let mut latest = self.latest.borrow_mut();
+        if latest.0 != Some(number) {
+            let mut follower = self.follower.borrow_mut();
+            follower.read().map_err(|error| format!("{}: {error}", follower.path.display()))?;
+            let at = |entry: &Entry| entry.at.map_or(i64::MIN, |at| at.micros);
+            let end = follower.recent.iter().map(at).max().unwrap_or(latest.1);
+            let micros = i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
+            let start = end.saturating_sub(micros).max(latest.1);
+            let is_in =
+                |entry: &&Entry| at(entry) > start && at(entry) <= end && is_sent(entry, self.reads_only);
+            let mut found: Vec<Entry> = follower.recent.iter().filter(is_in).cloned().collect();
+            found.sort_by_key(at);
+            follower.recent.clear();
+            *latest = (Some(number), end, found);
+        }
+        let (_, end, entries) = &*latest;
+        let length = i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
+        let begin = end.saturating_sub(length);
+        let due = |entry: &Entry| entry.at.map_or(0, |at| at.micros.saturating_sub(begin));
+        Ok(entries
+            .iter()
+            .map(|entry| Duration::from_micros(u64::try_from(due(entry)).unwrap_or_default()))
+            .collect())
+    }
+
+    fn targets(&self, arm: &Arm) -> Result<Targets, String> {
+        let latest = self.latest.borrow();
+        let mut servers = Servers::new(&self.resolver);
+        let first = self.examples.values().take(1).map(|entry| (entry, OTHER.to_owned()));
+        let examples = self.examples.iter().map(|(name, entry)| (entry, name.clone())).chain(first);
+        let name = |entry: &Entry| {
+            Some(import::endpoint(entry))
+                .filter(|name| self.examples.contains_key(name))
+                .unwrap_or_else(|| OTHER.to_owned())
+        };
+        let all: Vec<(&Entry, String)> =
+            examples.chain(latest.2.iter().map(|entry| (entry, name(entry)))).collect();
+        let sent = all.iter().map(|(entry, _)| (*entry).clone()).collect::<Vec<_>>();
+        let path = self.follower.borrow().path.clone();
+        let list = inputs::targets(&mut servers, &path, inputs::recorded(&sent), Base::All(&arm.url), &[])
+            .map_err(|error| crate::output::with_causes(&error))?;
+        let named: Vec<Target> =
+            list.into_iter().zip(all).map(|(target, (_, name))| target.named(&name)).collect();
+        let (before, count) = (self.examples.len() as u32 + 1, named.len() as u32);
+        Ok(Targets::new(named).in_order((before..count).collect()))
+    }
+}
+
+/// Requests of endpoints that were not seen when the experiment began.
+const OTHER: &str = "other";
+/// The end of the capture that shows which endpoints there are.
+const EXAMPLE_BYTES: u64 = 4 * 1024 * 1024;
+/// Requests between two blocks that are held.
+const RECENT_MAX: usize = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use import::{At, Edge};
+    use std::io::Write;
+
+    fn line(second: i64, url: &str) -> String {
+        format!("{{\"at_us\":{},\"method\":\"GET\",\"url\":\"{url}\"}}\n", second * 1_000_000)
+    }
+
+    fn resolver() -> Resolver {
+        Resolver::new::<&str>(&[], &[], None).unwrap()
+    }
+
+    fn seconds(times: Vec<Duration>) -> Vec<u64> {
+        times.iter().map(Duration::as_secs).collect()
+    }
+
+    #[test]
+    fn each_part_of_a_growing_capture_is_new_and_ends_with_its_latest_request() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capture");
+        std::fs::write(&path, line(1, "/a") + &line(2, "/b") + "{\"at_us\":").unwrap();
+        let live = Live::open(&path, true, resolver()).unwrap();
+        assert_eq!(live.examples().len(), 2);
+        let mut file = File::options().append(true).open(&path).unwrap();
+        // The rest of the line that was begun, a request that changes data, and one more second.
+        let post = line(4, "/c").replace("GET", "POST");
+        write!(file, "3000000,\"method\":\"GET\",\"url\":\"/a\"}}\n{post}{}", line(5, "/new")).unwrap();
+        let part = |number| seconds(live.part(number, Duration::from_secs(3)).unwrap());
+        assert_eq!(part(1), [1, 3]);
+        assert_eq!(part(1), [1, 3], "arms that take turns get the same requests");
+        assert_eq!(part(2), [], "nothing came since");
+        // The file is replaced.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, line(6, "/a") + "no request\n" + &line(9, "/b")).unwrap();
+        assert_eq!(part(3), [3]);
+        assert!(Live::open(&folder.path().join("none"), true, resolver()).is_err());
+    }
+
+    #[test]
+    fn a_recording_begins_again_after_its_end() {
+        let entry = |second: i64| Entry {
+            at: Some(At { micros: second * 1_000_000, whole_second: false, edge: Edge::Start }),
+            method: "GET".to_owned(),
+            url: format!("/{second}"),
+            headers: Vec::new(),
+            body: Vec::new(),
+            user: None,
+            status: None,
+            response_time: None,
+            bytes: None,
+        };
+        let (whole, listed) = Whole::new([10, 11, 12, 13].map(entry).to_vec(), 1).unwrap();
+        assert_eq!(listed.len(), 4);
+        let part = |number| seconds(whole.part(number, Duration::from_secs(2)).unwrap());
+        assert_eq!((part(7), part(8)), (vec![0, 1], vec![0, 1]));
+        assert_eq!(whole.order.borrow().to_vec(), [2, 3]);
+        // The first part again: numbers need not begin at zero.
+        assert_eq!(part(7), [0, 1]);
+        assert!(Whole::new(vec![Entry { at: None, ..entry(1) }], 1).is_err());
+    }
+}

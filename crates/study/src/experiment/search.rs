@@ -1,0 +1,506 @@
+//! Many values of one variable, or several variables: each service is started anew in each round, in random order, gets load
+//! that is not measured, is measured, and is stopped.
+//!
+//! ## Why services are started anew
+//! The services of all values would need the memory of all of them at once, and what runs beside a measured one takes its
+//! processor. Two processes of the same command differ for as long as they live; of processes that live for one round, the
+//! differences are noise, which the intervals contain.
+
+use super::arms::Running;
+use super::block::{self, Observed};
+use super::document::counted;
+use super::measures::{Chosen, choose};
+use super::stage::{End, RISK, endpoints, lead};
+use super::{Arm, Event, Failed, Wanted};
+use crate::launch::NoLaunch;
+use control::trial::{
+    Arm as Place, Conditions, Contrast, Elimination, FactorEffect, Factorial, Finding, Limits, Round,
+    Standing, Void,
+};
+use documents::experiment::{Candidate, Experiment, Search as Shown, Tried, Verdict};
+use stats::{Interval, Rng, median};
+use std::time::{Duration, Instant};
+
+/// Finds the best value.
+pub(super) fn best(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Result<Experiment, Failed> {
+    let mut session = Session::new(wanted);
+    let count = session.arms.len();
+    session.first_visit(events)?;
+    let measure = session.measures[0].measure;
+    let rounds = rounds(wanted, 2);
+    let mut search = Elimination::new(measure, count, rounds, RISK);
+    session.promise(count, Elimination::rounds_min(count, rounds, RISK));
+    if wanted.only_plan {
+        return Ok(session.best_document(&search, &End::only_plan()));
+    }
+    let end = loop {
+        for place in session.left_out() {
+            search.remove(place);
+        }
+        let order = match search.next(&mut session.rng) {
+            Round::Done(found) if found.remaining.is_empty() => {
+                break End::Other("no value has good responses".to_owned());
+            }
+            Round::Done(found) if found.certain => {
+                break End::Other("no value is better than the best by more than the margin".to_owned());
+            }
+            Round::Done(_) => break End::Time,
+            Round::Measure(order) => order,
+        };
+        let (seen, end) = session.round(&order, events)?;
+        let value = |(place, observed): &(usize, Option<Observed>)| {
+            (*place, observed.as_ref().and_then(|observed| session.measures[0].value(observed)))
+        };
+        search.observe(&seen.iter().map(value).collect::<Vec<_>>());
+        let errors =
+            |(place, observed): &(usize, Option<Observed>)| Some((*place, observed.as_ref()?.all.errors()?));
+        for place in search.observe_errors(&seen.iter().filter_map(errors).collect::<Vec<_>>()) {
+            session.leave_out(
+                place,
+                "more errors than the best value in three successive rounds".to_owned(),
+                events,
+            );
+        }
+        if let Some(end) = end {
+            break end;
+        }
+        let found = search.found();
+        let is_known = session.middle(found.pick).is_some();
+        let best = session.arms.get(found.pick).map(|arm| arm.arm.name.as_str()).filter(|_| is_known);
+        session.tell(found.remaining.len(), best, events);
+    };
+    Ok(session.best_document(&search, &end))
+}
+
+/// Finds the effects of variables with two values each.
+pub(super) fn effects(
+    wanted: &Wanted<'_>,
+    variables: usize,
+    events: &mut dyn FnMut(Event<'_>),
+) -> Result<Experiment, Failed> {
+    let mut session = Session::new(wanted);
+    let count = session.arms.len();
+    session.first_visit(events)?;
+    let rounds = rounds(wanted, count);
+    let mut factorial = Factorial::new(session.measures[0].measure, variables, rounds, RISK);
+    session.promise(count, Factorial::replicates_min(variables, rounds, RISK));
+    if wanted.only_plan {
+        return Ok(session.effects_document(&factorial, &End::only_plan()));
+    }
+    let end = loop {
+        if let Some((place, why)) =
+            session.left_out().first().map(|place| (*place, session.out[*place].clone()))
+        {
+            let name = &session.arms[place].arm.name;
+            break End::Other(format!(
+                "{name} cannot be measured, and effects need all: {}",
+                why.unwrap_or_default()
+            ));
+        }
+        let order = factorial.replicate(&mut session.rng);
+        let (seen, end) = session.round(&order, events)?;
+        if let Some(end) = end {
+            break end;
+        }
+        let mut values = vec![None; count];
+        for (place, observed) in &seen {
+            values[*place] = observed.as_ref().and_then(|observed| session.measures[0].value(observed));
+        }
+        factorial.observe(&values);
+        session.tell(count, None, events);
+        if factorial.effects().iter().all(|effect| effect.finding != Finding::CannotTell) {
+            break End::Other("all effects are decided".to_owned());
+        }
+    };
+    Ok(session.effects_document(&factorial, &end))
+}
+
+/// What was measured.
+struct Session<'a> {
+    wanted: &'a Wanted<'a>,
+    begun: Instant,
+    arms: Vec<Running>,
+    /// Why a value is not measured any more.
+    out: Vec<Option<String>>,
+    /// Successive rounds in which it did not start.
+    not_started: Vec<u32>,
+    measures: Vec<Chosen>,
+    conditions: Conditions,
+    void: Vec<Void>,
+    void_of_round: usize,
+    /// Parts that count.
+    counted: usize,
+    rounds: usize,
+    /// The longest part so far.
+    longest: Duration,
+    notes: Vec<String>,
+    rng: Rng,
+    seed: u64,
+}
+
+impl<'a> Session<'a> {
+    fn new(wanted: &'a Wanted<'a>) -> Self {
+        let arms: Vec<&Arm> = std::iter::once(&wanted.control).chain(&wanted.candidates).collect();
+        Session {
+            wanted,
+            begun: Instant::now(),
+            out: vec![None; arms.len()],
+            not_started: vec![0; arms.len()],
+            arms: arms.into_iter().map(Running::new).collect(),
+            measures: Vec::new(),
+            conditions: Conditions::new(Limits::default()),
+            void: Vec::new(),
+            void_of_round: 0,
+            counted: 0,
+            rounds: 0,
+            longest: Duration::ZERO,
+            notes: Vec::new(),
+            rng: Rng::new(wanted.seed, "experiment"),
+            seed: wanted.seed,
+        }
+    }
+
+    /// Measures services until one has good responses: how many requests a block has says which measures there are.
+    fn first_visit(&mut self, events: &mut dyn FnMut(Event<'_>)) -> Result<(), Failed> {
+        let routes = endpoints(&self.wanted.control.work);
+        let mut last = String::new();
+        for place in 0..self.arms.len() {
+            match self.visit(place)? {
+                Ok(observed) if self.arms[place].tally.good() > 0 => {
+                    let requests: Vec<f64> =
+                        observed.routes.iter().map(|route| route.requests() as f64).collect();
+                    self.measures = choose(self.wanted.file, &requests, true);
+                    self.measures.retain(|chosen| chosen.route.is_none());
+                    if routes.len() > 1 {
+                        self.notes.push("values are compared over all routes together".to_owned());
+                    }
+                    return Ok(());
+                }
+                Ok(_) => {
+                    last = self.arms[place].tally.most();
+                    self.leave_out(place, last.clone(), events);
+                }
+                Err(why) => {
+                    last.clone_from(&why);
+                    self.leave_out(place, why, events);
+                }
+            }
+        }
+        Err(Failed::NoGoodResponse(last))
+    }
+
+    /// Starts a service, sends load and stops it: what was observed, or why it did not start.
+    fn visit(&mut self, place: usize) -> Result<Result<Observed, String>, Failed> {
+        let (file, begun) = (self.wanted.file, Instant::now());
+        let running = &mut self.arms[place];
+        match running.launch(self.wanted) {
+            Ok(_) => (),
+            Err(NoLaunch::Interrupted) => return Err(Failed::Interrupted),
+            Err(error) => return Ok(Err(error.to_string())),
+        }
+        let times = (file.warm_up.max(lead(file.block)), file.block);
+        let observed = block::run(self.wanted, &mut [&mut *running], times, self.seed);
+        let ended = running.ended();
+        running.stop();
+        self.longest = self.longest.max(begun.elapsed());
+        match (ended, observed) {
+            (Some(why), Ok(_)) => Ok(Err(why)),
+            (_, Ok(mut observed)) => Ok(Ok(observed.remove(0))),
+            (_, Err(error)) => Err(error),
+        }
+    }
+
+    /// Measures services in this order: what was observed of each, `None` where that does not count, and why the experiment
+    /// ends.
+    fn round(
+        &mut self,
+        order: &[usize],
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(Vec<(usize, Option<Observed>)>, Option<End>), Failed> {
+        // The same arrivals for all services of a round.
+        self.seed = self.seed.wrapping_add(1);
+        self.void_of_round = 0;
+        let mut seen = Vec::new();
+        for place in order {
+            let (observed, end) = self.part(*place, events)?;
+            seen.push((*place, observed));
+            if end.is_some() {
+                return Ok((seen, end));
+            }
+        }
+        self.rounds += 1;
+        Ok((seen, None))
+    }
+
+    /// Measures a service, again if what was measured does not count: what was observed, and why the experiment ends.
+    fn part(
+        &mut self,
+        place: usize,
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(Option<Observed>, Option<End>), Failed> {
+        for _ in 0..ATTEMPTS {
+            if self.begun.elapsed() + self.longest > self.wanted.file.time {
+                return Ok((None, Some(End::Time)));
+            }
+            let observed = match self.visit(place) {
+                Ok(Ok(observed)) => observed,
+                Ok(Err(why)) => {
+                    self.not_started[place] += 1;
+                    if self.rounds == 0 || self.not_started[place] >= NOT_STARTED_MAX {
+                        self.leave_out(place, why, events);
+                    }
+                    return Ok((None, None));
+                }
+                Err(Failed::Interrupted) => return Ok((None, Some(End::Interrupted))),
+                Err(error) => return Err(error),
+            };
+            self.not_started[place] = 0;
+            match self.conditions.judge(Place::Candidate(place), observed.lag, &observed.seen) {
+                None => {
+                    self.counted += 1;
+                    self.keep(place, &observed);
+                    return Ok((Some(observed), None));
+                }
+                Some(void) => {
+                    self.void.push(void);
+                    self.void_of_round += 1;
+                    if self.void.len() > self.counted + VOID_EXCESS {
+                        return Ok((None, Some(End::Other(format!("most parts are void: {void}")))));
+                    }
+                }
+            }
+        }
+        Ok((None, None))
+    }
+
+    fn keep(&mut self, place: usize, observed: &Observed) {
+        let running = &mut self.arms[place];
+        running.values.resize(self.measures.len(), Vec::new());
+        for (kept, chosen) in running.values.iter_mut().zip(&self.measures) {
+            kept.extend(chosen.value(observed));
+        }
+    }
+
+    fn leave_out(&mut self, place: usize, why: String, events: &mut dyn FnMut(Event<'_>)) {
+        events(Event::LeftOut { name: &self.arms[place].arm.name, why: &why });
+        self.out[place] = Some(why);
+    }
+
+    fn left_out(&self) -> Vec<usize> {
+        (0..self.out.len()).filter(|place| self.out[*place].is_some()).collect()
+    }
+
+    fn tell(&self, remaining: usize, best: Option<&str>, events: &mut dyn FnMut(Event<'_>)) {
+        let (rounds, of, void) = (self.rounds, self.arms.len(), self.void_of_round);
+        events(Event::Round { rounds, remaining, of, best, void });
+    }
+
+    /// Says how long the first finding takes, if the plan is asked for or the time is too short for it.
+    fn promise(&mut self, count: usize, rounds_min: usize) {
+        let round = self.longest * u32::try_from(count).unwrap_or(u32::MAX);
+        let needed = round * u32::try_from(rounds_min).unwrap_or(u32::MAX);
+        let is_short = self.begun.elapsed() + needed > self.wanted.file.time;
+        if is_short || self.wanted.only_plan {
+            let seconds =
+                |time: Duration| units::show_duration(Duration::from_secs(time.as_secs_f64().ceil() as u64));
+            let way_out = if is_short { ": give it more time, fewer values or shorter blocks" } else { "" };
+            self.notes.push(format!(
+                "a round of {count} services takes about {}, and the first finding takes {rounds_min} rounds, about {}{way_out}",
+                seconds(round),
+                seconds(needed)
+            ));
+        }
+    }
+
+    fn document(&self, end: &End) -> Experiment {
+        let file = self.wanted.file;
+        Experiment {
+            version: self.wanted.version,
+            name: file.name.clone(),
+            variable: file.variable.clone(),
+            control: file.control.value.clone(),
+            design: "restarts",
+            design_reason: "each combination of values is a service that is started anew in each round"
+                .to_owned(),
+            primary: self.measures.first().map_or("p50", |chosen| chosen.name),
+            margin: file.margin,
+            plan: None,
+            promised_seconds: None,
+            noise_floor: None,
+            seconds: self.begun.elapsed().as_secs_f64(),
+            blocks: self.counted,
+            void_blocks: self.void.len(),
+            voids: counted(&self.void),
+            ended: end.words(),
+            verdicts: Vec::new(),
+            candidates: Vec::new(),
+            fleet: Vec::new(),
+            answers: Vec::new(),
+            search: None,
+            notes: self.notes.clone(),
+        }
+    }
+
+    fn best_document(&self, search: &Elimination, end: &End) -> Experiment {
+        let found = search.found();
+        let name = |place: usize| self.arms[place].arm.name.clone();
+        let standings = search.standings();
+        let state = |place: usize| match () {
+            () if self.out[place].is_some() => "left_out",
+            () if found.remaining.contains(&place) => "compared",
+            () => "eliminated",
+        };
+        let places = || 0..self.arms.len();
+        let has_best = !found.remaining.is_empty() && self.middle(found.pick).is_some();
+        Experiment {
+            control: if has_best { name(found.pick) } else { self.wanted.file.control.value.clone() },
+            verdicts: standings
+                .iter()
+                .filter(|_| has_best)
+                .filter_map(|of| self.standing(found.pick, of))
+                .collect(),
+            candidates: places()
+                .map(|place| Candidate {
+                    value: name(place),
+                    state: state(place),
+                    reason: self.out[place].clone(),
+                })
+                .collect(),
+            search: Some(Shown {
+                best: has_best.then(|| name(found.pick)),
+                certain: has_best && found.certain,
+                remaining: found.remaining.iter().map(|place| name(*place)).collect(),
+                rounds: self.rounds,
+                values: self.tried(),
+            }),
+            ..self.document(end)
+        }
+    }
+
+    fn tried(&self) -> Vec<Tried> {
+        let tried = |running: &Running| {
+            let medians = self.measures.iter().zip(&running.values).filter(|(_, values)| !values.is_empty());
+            Tried {
+                value: running.arm.name.clone(),
+                rounds: running.values.first().map_or(0, Vec::len),
+                measures: medians.map(|(chosen, values)| (chosen.name, median(values))).collect(),
+            }
+        };
+        self.arms.iter().map(tried).collect()
+    }
+
+    fn standing(&self, pick: usize, standing: &Standing) -> Option<Verdict> {
+        if self.out[standing.place].is_some() {
+            return None;
+        }
+        let found = Found {
+            candidate: self.arms[standing.place].arm.name.clone(),
+            finding: standing.finding,
+            effect: standing.effect,
+            estimate: standing.estimate,
+            blocks: standing.rounds,
+            values: (self.middle(pick), self.middle(standing.place)),
+        };
+        Some(self.verdict(found))
+    }
+
+    fn middle(&self, place: usize) -> Option<f64> {
+        let values = self.arms[place].values.first().filter(|values| !values.is_empty())?;
+        Some(median(values))
+    }
+
+    fn verdict(&self, found: Found) -> Verdict {
+        let chosen = &self.measures[0];
+        let end = |value: f64| value.is_finite().then_some(value);
+        Verdict {
+            route: "all".to_owned(),
+            measure: chosen.name,
+            candidate: found.candidate,
+            verdict: super::document::word(found.finding),
+            effect: found.estimate.and_then(end),
+            low: end(found.effect.low).filter(|_| super::document::is_bounded(&chosen.measure, found.effect)),
+            high: end(found.effect.high),
+            primary: true,
+            control_value: found.values.0,
+            candidate_value: found.values.1,
+            unit: chosen.unit,
+            blocks: found.blocks,
+            more_seconds: None,
+            steady: !found.effect.is_empty(),
+        }
+    }
+
+    fn effects_document(&self, factorial: &Factorial, end: &End) -> Experiment {
+        let verdicts = factorial.effects().iter().map(|effect| self.effect(effect)).collect();
+        let candidate = |(running, out): (&Running, &Option<String>)| Candidate {
+            value: running.arm.name.clone(),
+            state: if out.is_some() { "left_out" } else { "compared" },
+            reason: out.clone(),
+        };
+        Experiment {
+            verdicts,
+            candidates: self.arms.iter().zip(&self.out).map(candidate).collect(),
+            search: Some(Shown {
+                best: None,
+                certain: false,
+                remaining: Vec::new(),
+                rounds: self.rounds,
+                values: self.tried(),
+            }),
+            ..self.document(end)
+        }
+    }
+
+    /// The verdict on an effect; its values are the medians over the services with either level.
+    fn effect(&self, effect: &FactorEffect) -> Verdict {
+        let names: Vec<&str> = self.wanted.file.variable.split(", ").collect();
+        let name = |place: usize| names.get(place).copied().unwrap_or_default();
+        let over = |is: &dyn Fn(usize) -> bool| {
+            let middles: Vec<f64> = (0..self.arms.len())
+                .filter(|place| is(*place))
+                .filter_map(|place| self.middle(place))
+                .collect();
+            (!middles.is_empty()).then(|| median(&middles))
+        };
+        let (candidate, values) = match effect.contrast {
+            Contrast::Main(variable) => {
+                let is_high = |place: usize| (place >> variable) & 1 == 1;
+                (name(variable).to_owned(), (over(&|place| !is_high(place)), over(&is_high)))
+            }
+            Contrast::Interaction(one, other) => (format!("{} x {}", name(one), name(other)), (None, None)),
+        };
+        self.verdict(Found {
+            candidate,
+            finding: effect.finding,
+            effect: effect.effect,
+            estimate: effect.estimate,
+            blocks: effect.replicates,
+            values,
+        })
+    }
+}
+
+/// A verdict on the primary measure.
+struct Found {
+    candidate: String,
+    finding: Finding,
+    effect: Interval,
+    estimate: Option<f64>,
+    blocks: usize,
+    /// The medians of the pick or the low level, and of the value or the high level.
+    values: (Option<f64>, Option<f64>),
+}
+
+/// Rounds of this many services that the time has, at most.
+fn rounds(wanted: &Wanted<'_>, services: usize) -> usize {
+    let file = wanted.file;
+    let part = (file.warm_up + file.block).as_secs_f64() * services as f64;
+    ((file.time.as_secs_f64() / part) as usize).max(1)
+}
+
+/// Successive rounds in which a service does not start.
+const NOT_STARTED_MAX: u32 = 3;
+/// How often a part is measured until it counts.
+const ATTEMPTS: u32 = 3;
+/// As in a trial.
+const VOID_EXCESS: usize = 10;
