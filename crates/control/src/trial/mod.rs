@@ -12,6 +12,7 @@
 //!   probes    do the arms disturb each other?
 //!   verdict   better, worse, same, or cannot tell yet
 //!   ended     why it ended, or a candidate was stopped
+//! answers     do candidates answer as the control does?
 //! elimination the best of many values of one variable
 //! factorial   several variables at once, and their interactions
 //! ```
@@ -30,6 +31,7 @@
 //!
 //! All arms serve the same routes. Not here: who sends requests, and how arms are started.
 
+pub mod answers;
 mod block;
 mod design;
 mod elimination;
