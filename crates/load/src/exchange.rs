@@ -22,7 +22,7 @@ pub(crate) struct Answer {
     pub(crate) keep_alive: bool,
 }
 
-/// The kept part of a response, for a scenario that reads it or for the sample of heads.
+/// The kept part of a response, for a scenario that reads it, for the collector of the plan, or for the sample of heads.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Kept {
     /// Header lines with their line ends.
@@ -38,7 +38,7 @@ pub(crate) struct Kept {
 /// What a response is kept for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// For the scenario only.
+    /// For the scenario or the collector of the plan.
     #[default]
     Scenario,
     /// For the sample of heads too.

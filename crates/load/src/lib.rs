@@ -7,6 +7,7 @@
 
 mod agenda;
 mod alone;
+mod collect;
 mod connecting;
 mod connection;
 mod exchange;
@@ -27,6 +28,7 @@ mod wire;
 mod worker;
 
 pub use alone::Endpoint;
+pub use collect::{Collected, Collector};
 pub use connecting::{Connecting, Protocol, Server, Servers};
 pub use plan::{Arrivals, Course, Model, Plan, Targets, Users, Work};
 pub use recorded::{Base, Recorded};

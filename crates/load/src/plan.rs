@@ -1,5 +1,6 @@
 //! What to send, when and for how long.
 
+use crate::collect::Collector;
 use crate::connecting::{Connecting, Server};
 use crate::layout::{Layout, Span};
 use crate::scenario::Scenario;
@@ -38,6 +39,8 @@ pub struct Plan {
     pub seed: u64,
     /// A header that carries the number of each arrival, so that requests received can be matched with requests sent.
     pub arrival_header: Option<String>,
+    /// Keeps whole responses; that takes time and memory, so it is for a few requests.
+    pub collector: Option<Collector>,
 }
 
 /// What is sent.
@@ -103,6 +106,11 @@ impl Targets {
     /// The names of the endpoints, in the order of the results.
     pub fn endpoints(&self) -> &[String] {
         &self.endpoints
+    }
+
+    /// The place of the endpoint of each request of the list.
+    pub fn endpoint_of(&self) -> &[u32] {
+        &self.endpoint_of
     }
 
     /// The most endpoints in the results, except the one for the rest: each takes some hundred kilobytes of histograms.
@@ -240,6 +248,7 @@ impl Plan {
             keep_alive: true,
             seed: 1,
             arrival_header: None,
+            collector: None,
         }
     }
 

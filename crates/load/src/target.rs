@@ -100,6 +100,12 @@ impl Target {
         self
     }
 
+    /// The same request without the header fields of this name.
+    pub fn without_header(mut self, name: &str) -> Self {
+        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self
+    }
+
     /// A scenario of this one request, with a pause after each response.
     pub fn as_scenario(&self, think: Think) -> Scenario {
         let fixed = |bytes: &[u8]| {

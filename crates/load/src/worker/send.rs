@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 impl<N: Net> Worker<'_, N> {
     /// Sends a request on a connection that can take it.
     pub(super) fn send(&mut self, index: usize, job: Job) {
-        let mut kept = None;
+        let mut keeps = self.plan.collector.is_some();
         if let What::StepOf(user) = job.what {
             if self.step_of != Some(user)
                 && let Err(failure) = self.write_step(user)
@@ -23,8 +23,9 @@ impl<N: Net> Worker<'_, N> {
                 return self.failed(job, failure, now);
             }
             self.step_of = None;
-            kept = self.keeps(user).then(|| self.spare_kept.pop().unwrap_or_default());
+            keeps |= self.keeps(user);
         }
+        let mut kept = keeps.then(|| self.spare_kept.pop().unwrap_or_default());
         if job.started >= self.next_head {
             self.next_head = job.started + head::EVERY;
             self.sample(&mut kept);

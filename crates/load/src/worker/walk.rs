@@ -23,6 +23,16 @@ pub(super) enum Came {
     Nothing,
 }
 
+impl Came {
+    /// The status and the kept part of the response.
+    fn response(&self) -> Option<(u16, &Kept)> {
+        match self {
+            Came::Answer(status, Some(kept)) => Some((*status, kept)),
+            Came::Answer(_, None) | Came::Nothing => None,
+        }
+    }
+}
+
 impl<N: Net> Worker<'_, N> {
     fn scenario(&self) -> Option<Arc<Scenario>> {
         match &self.plan.work {
@@ -96,6 +106,9 @@ impl<N: Net> Worker<'_, N> {
 
     /// A request has ended: its user continues.
     pub(super) fn over(&mut self, job: &Job, came: Came, now: Timestamp) {
+        if let Some(collector) = &self.plan.collector {
+            collector.add(job.endpoint, came.response());
+        }
         let Some(key) = job.what.user() else { return };
         if self.step_of == Some(key) {
             self.step_of = None;

@@ -4,7 +4,7 @@ use crate::servers::{
     adds_up, answer_each, closed, get, header, ok, open, plan, run, run_plan, server, slow,
     stop_in_the_middle,
 };
-use load::{Arrivals, Course, Model, Plan, Targets, Work, start};
+use load::{Arrivals, Collected, Collector, Course, Model, Plan, Targets, Work, start};
 use std::io::Write;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
@@ -51,6 +51,39 @@ fn a_number_of_requests_ends_the_run() {
         });
         assert_eq!(measured.accounting.answered, 100);
     }
+}
+
+#[test]
+fn a_collector_has_the_first_responses_and_those_that_never_came() {
+    let count = Arc::new(Mutex::new(0));
+    let address = server(move |stream| {
+        answer_each(stream, |stream, _| {
+            let mut count = count.lock().unwrap();
+            *count += 1;
+            // The second gets no response, and the others a body that is longer than what is kept.
+            let answer = "HTTP/1.1 200 OK\r\nContent-Type: Text/Plain; a=b\r\nTransfer-Encoding: chunked\r\n\r\n\
+                          4\r\nabcd\r\n2\r\nef\r\n0\r\n\r\n";
+            *count != 2 && stream.write_all(answer.as_bytes()).is_ok()
+        });
+    });
+    let collector = Collector::new(3, 5);
+    let measured = run(address, closed(1), |plan| {
+        plan.requests = Some(4);
+        plan.connecting.no_resend = true;
+        plan.collector = Some(collector.clone());
+    });
+    assert_eq!((measured.accounting.answered, measured.accounting.failed), (3, 1));
+    let good = Collected {
+        endpoint: 0,
+        status: Some(200),
+        content_type: Some("Text/Plain; a=b".to_owned()),
+        body: b"abcde".to_vec(),
+        body_bytes: 6,
+    };
+    let none =
+        Collected { status: None, content_type: None, body: Vec::new(), body_bytes: 0, ..good.clone() };
+    assert_eq!(collector.take(), [good.clone(), none, good]);
+    assert_eq!(collector.take(), []);
 }
 
 #[test]

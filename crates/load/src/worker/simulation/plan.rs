@@ -7,7 +7,7 @@ use crate::scenario::{
     Think, split_url,
 };
 use crate::schedule::{Profile, Stage, UserProfile, UserStage};
-use crate::{Arrivals, Protocol, Target};
+use crate::{Arrivals, Collector, Protocol, Target};
 use http::dial::{Origin, Resolver};
 use stats::Rng;
 use std::num::NonZeroU32;
@@ -36,6 +36,7 @@ pub(super) fn drawn(rng: &mut Rng) -> Plan {
     }
     plan.keep_alive = rng.below(4) > 0;
     plan.arrival_header = (rng.below(2) == 0).then(|| "X-Arrival".to_owned());
+    plan.collector = (rng.below(4) == 0).then(|| Collector::new(20, 64));
     plan
 }
 
