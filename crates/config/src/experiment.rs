@@ -71,6 +71,8 @@ pub struct Experiment {
     pub find: Find,
     /// The servers of today.
     pub fleet: Option<Fleet>,
+    /// Whether the responses of the arms are compared.
+    pub compare_answers: bool,
 }
 
 /// Servers of the control, as they are today.

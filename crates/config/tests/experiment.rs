@@ -46,7 +46,7 @@ fn defaults_are_those_of_the_description() {
     assert_eq!((found.margin, found.effect, found.harm), (0.01, 0.05, 0.5));
     assert_eq!((found.block, found.warm_up), (Duration::from_secs(3), Duration::from_secs(10)));
     assert_eq!(found.control.url, "http://127.0.0.1:{port}");
-    assert!(!found.candidates[0].own_store);
+    assert!(!found.candidates[0].own_store && found.compare_answers);
 }
 
 #[test]
@@ -55,7 +55,8 @@ fn each_key_is_read() {
         .replace("paths: [/], rate: 100/s", "requests: access.log, reads_only: true, users: 8")
         .replace(
             "time: 10m",
-            "time: 2m\nblock: 1s\nprimary: p95\ndesign: slices\nends: time\nshared: something\nsecond_control: off",
+            "time: 2m\nblock: 1s\nprimary: p95\ndesign: slices\nends: time\nshared: something\nsecond_control: off\n\
+             compare_answers: false",
         );
     let found = parsed(&text).unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(
@@ -68,6 +69,7 @@ fn each_key_is_read() {
         (found.ends, found.shared, found.second_control),
         (Ends::Time, Shared::Something, SecondControl::Off)
     );
+    assert!(!found.compare_answers);
 }
 
 #[test]

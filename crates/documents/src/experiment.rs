@@ -1,5 +1,7 @@
 //! The result of an experiment: a verdict for each route and measure of each candidate, and whether it can be trusted.
 
+mod answers;
+
 use crate::words::{Rows, counted};
 use report::Align::{Left, Right};
 use report::{Table, Terminal, Tone};
@@ -52,8 +54,8 @@ pub struct Experiment {
     pub candidates: Vec<Candidate>,
     /// The servers that each candidate needs, if the file says how many there are and processor time was compared.
     pub fleet: Vec<Fleet>,
-    /// What each service answered.
-    pub answers: Vec<Answers>,
+    /// What the services answered, and how the answers of the candidates differ from those of the control.
+    pub answers: Answers,
     /// What a search among many values found; `None` if candidates are compared with a control.
     pub search: Option<Search>,
     /// What the reader has to know.
@@ -232,9 +234,69 @@ pub struct Candidate {
     pub reason: Option<String>,
 }
 
+/// The answers of the services. Some requests are sent to all of them between the blocks, and the answers are compared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Answers {
+    /// What each service answered in the warm-up and in all blocks.
+    pub arms: Vec<ArmAnswers>,
+    /// Whether answers were to be compared.
+    pub wanted: bool,
+    /// Answers of candidates that were compared with the answer of the control to the same request.
+    pub compared: u64,
+    /// Answers of the control that were compared with another one of the control or the second control.
+    pub control_pairs: u64,
+    /// Parts that differ between control and control too.
+    pub ignored: Vec<Part>,
+    /// Parts in which a candidate differs from the control.
+    pub differences: Vec<Difference>,
+    /// Parts that differed so rarely that it may be chance.
+    pub undecided: usize,
+    /// Whether all parts that differ are listed.
+    pub complete: bool,
+}
+
+/// A part of the answers of a route.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// The route.
+    pub route: String,
+    /// `status`, `media_type`, `size`, `field` or `body`.
+    pub what: &'static str,
+    /// The path of a field.
+    pub path: Option<String>,
+}
+
+/// A part of the answers of a route in which a candidate differs from the control.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The value of the candidate.
+    pub candidate: String,
+    /// The route.
+    pub route: String,
+    /// `status`, `media_type`, `size`, `field` or `body`.
+    pub what: &'static str,
+    /// The path of a field.
+    pub path: Option<String>,
+    /// In how many answers.
+    pub count: u64,
+    /// Of how many that were compared.
+    pub of: u64,
+    /// Some of them, at least one.
+    pub examples: Vec<Example>,
+}
+
+/// What the two have in a place. Letters and digits of values are replaced by `a` and `9`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Example {
+    /// The control; `None` if it has nothing there.
+    pub control: Option<String>,
+    /// The candidate.
+    pub candidate: Option<String>,
+}
+
 /// What a service answered, in the warm-up and in all blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Answers {
+pub struct ArmAnswers {
     /// `control`, `second control`, or the value of the candidate.
     pub arm: String,
     /// Requests.
@@ -285,6 +347,7 @@ impl Experiment {
                 rows.row(of, format!("{} was {state}: {reason}", candidate.value));
             }
         }
+        answers::rows(&self.answers, &mut rows);
         for (place, note) in self.notes.iter().enumerate() {
             rows.row(if place == 0 { "notes" } else { "" }, format!("- {note}"));
         }

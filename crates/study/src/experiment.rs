@@ -3,6 +3,8 @@
 //! ```text
 //! Wanted → start → warm-up → noise floor → plan → blocks → documents::experiment
 //!
+//! answers   responses of the arms to the same requests, compared between the blocks
+//! contents  the contents of a response as fields
 //! arms      the services: started, asked whether they respond, stopped
 //! block     load on some arms at once, and what was observed
 //! measures  what is compared, chosen by how many requests a block has
@@ -23,8 +25,10 @@
 //! Arms that run at once differ less than arms that run in turns. A noise floor of another design would promise too much or too
 //! little.
 
+mod answers;
 mod arms;
 mod block;
+mod contents;
 mod document;
 mod measures;
 mod search;

@@ -62,6 +62,7 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
             &[("planned", Ends::Planned), ("decided", Ends::Decided), ("time", Ends::Time)],
             report,
         ),
+        compare_answers: file.compare_answers.as_ref().is_none_or(|at| at.value.0),
         shared: word(file.shared.as_ref(), &shared, report),
         second_control,
         primary,

@@ -57,6 +57,9 @@ tables! {
         /// `planned` (after the planned blocks, or later when the primary measure is decided), `decided` (as soon as it is) or
         /// `time` (when the time is over). Default: planned.
         ends: Option<At<Text>>,
+        /// Compare status, media type, size and body of responses between the blocks; takes up to 5 % of the time. Default:
+        /// true.
+        compare_answers: Option<At<Switch>>,
     }
 
     /// Servers and their price.

@@ -13,6 +13,8 @@ pub(super) struct Running {
     launched: Option<Launched>,
     /// Its processes, if they are known.
     pub(super) service: Option<Service>,
+    /// Whether it was stopped.
+    pub(super) is_stopped: bool,
     /// What it answered.
     pub(super) tally: Tally,
     /// Its values in blocks that count, by measure.
@@ -39,6 +41,7 @@ impl Running {
             arm: arm.clone(),
             launched: None,
             service: arm.service.clone(),
+            is_stopped: false,
             tally: Tally::default(),
             values: Vec::new(),
         }
@@ -88,8 +91,9 @@ impl Running {
         Some(format!("its command ended with {status}{output}"))
     }
 
-    /// Stops what was started.
+    /// Stops what was started; it gets no load any more.
     pub(super) fn stop(&mut self) {
+        self.is_stopped = true;
         self.launched = None;
         self.service = None;
     }

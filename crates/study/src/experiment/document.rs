@@ -7,7 +7,8 @@ use crate::calibrate::changed_server;
 use config::experiment::Design as Asked;
 use control::trial::{Design, Effect, Finding, Measure, Probing, Stopped, Trial, Verdict as Found, Void};
 use documents::experiment::{
-    Answers, Candidate as Shown, Experiment, Fleet, NoiseFloor, Plan, Verdict, Voids,
+    Answers, ArmAnswers, Candidate as Shown, Difference, Example, Experiment, Fleet, NoiseFloor, Part, Plan,
+    Verdict, Voids,
 };
 use stats::{Interval, median};
 
@@ -22,6 +23,7 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
         source: if session.wanted.second_control.is_some() { "second_control" } else { "candidate" },
     });
     let verdicts = trial.map(|trial| verdicts(session, trial)).unwrap_or_default();
+    let answers = answers(session);
     Experiment {
         version: session.wanted.version,
         name: file.name.clone(),
@@ -51,9 +53,9 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
             .unwrap_or_default(),
         verdicts,
         candidates: candidates(session, trial),
-        answers: answers(session),
         search: None,
-        notes: notes(session, trial),
+        notes: notes(session, trial, &answers),
+        answers,
     }
 }
 
@@ -205,16 +207,53 @@ fn candidates(session: &Session<'_>, trial: Option<&Trial>) -> Vec<Shown> {
     shown
 }
 
-fn answers(session: &Session<'_>) -> Vec<Answers> {
-    let of = |arm: &str, tally: &Tally| Answers {
+/// What the services answered, and what the comparison found.
+fn answers(session: &Session<'_>) -> Answers {
+    let of = |arm: &str, tally: &Tally| ArmAnswers {
         arm: arm.to_owned(),
         requests: tally.requests,
         statuses: tally.statuses.clone(),
         no_response: tally.requests.saturating_sub(tally.responses()),
         bytes_per_response: bytes(tally),
     };
-    let candidates = running(session).into_iter().map(|running| of(&running.arm.name, &running.tally));
-    std::iter::once(of("control", &session.control.tally)).chain(candidates).collect()
+    let running = running(session);
+    let candidates = running.iter().map(|running| of(&running.arm.name, &running.tally));
+    let arms = std::iter::once(of("control", &session.control.tally)).chain(candidates).collect();
+    let Some(compared) = &session.compared_answers else {
+        return Answers { arms, complete: true, ..Answers::default() };
+    };
+    let found = compared.answers.found();
+    let route = |route: usize| session.routes.get(route).cloned().unwrap_or_default();
+    let differences = found.differences.iter().map(|difference| Difference {
+        candidate: running
+            .get(difference.candidate)
+            .map_or_else(String::new, |running| running.arm.name.clone()),
+        route: route(difference.route),
+        what: difference.part.name(),
+        path: difference.part.path().map(str::to_owned),
+        count: difference.count,
+        of: difference.of,
+        examples: difference
+            .examples
+            .iter()
+            .map(|example| Example { control: example.control.clone(), candidate: example.candidate.clone() })
+            .collect(),
+    });
+    let ignored = found.ignored.iter().map(|(of, part)| Part {
+        route: route(*of),
+        what: part.name(),
+        path: part.path().map(str::to_owned),
+    });
+    Answers {
+        arms,
+        wanted: true,
+        compared: found.compared,
+        control_pairs: found.control_pairs,
+        ignored: ignored.take(PARTS_MAX).collect(),
+        differences: differences.take(PARTS_MAX).collect(),
+        undecided: found.open,
+        complete: found.complete && found.ignored.len() <= PARTS_MAX && found.differences.len() <= PARTS_MAX,
+    }
 }
 
 fn bytes(tally: &Tally) -> Option<f64> {
@@ -222,8 +261,8 @@ fn bytes(tally: &Tally) -> Option<f64> {
     (responses > 0).then(|| bytes as f64 / responses as f64)
 }
 
-/// What the reader has to know: answers that differ, above all.
-fn notes(session: &Session<'_>, trial: Option<&Trial>) -> Vec<String> {
+/// What the reader has to know.
+fn notes(session: &Session<'_>, trial: Option<&Trial>, answers: &Answers) -> Vec<String> {
     let mut notes = session.notes.clone();
     if let Some(offset) = session.offset.filter(|offset| offset.abs() > session.wanted.file.margin) {
         notes.push(format!(
@@ -240,7 +279,10 @@ fn notes(session: &Session<'_>, trial: Option<&Trial>) -> Vec<String> {
         };
         let statuses: std::collections::BTreeSet<u16> =
             control.statuses.keys().chain(tally.statuses.keys()).copied().collect();
-        for status in statuses {
+        let differs =
+            |what: &str| answers.differences.iter().any(|one| one.candidate == *name && one.what == what);
+        // Under load a candidate may answer with a status that it does not have otherwise.
+        for status in statuses.into_iter().filter(|_| !differs("status")) {
             let [ours, theirs] = [control, tally].map(|tally| share(tally, status));
             if (ours - theirs).abs() > ANSWERS_DIFFER {
                 notes.push(format!(
@@ -251,6 +293,7 @@ fn notes(session: &Session<'_>, trial: Option<&Trial>) -> Vec<String> {
             }
         }
         if let (Some(ours), Some(theirs)) = (bytes(control), bytes(tally))
+            && answers.compared == 0
             && (theirs / ours - 1.0).abs() > SIZES_DIFFER
         {
             notes.push(format!(
@@ -278,3 +321,5 @@ fn notes(session: &Session<'_>, trial: Option<&Trial>) -> Vec<String> {
 const ANSWERS_DIFFER: f64 = 0.01;
 /// Sizes of responses that differ by more are shown.
 const SIZES_DIFFER: f64 = 0.05;
+/// Parts of answers that are listed.
+const PARTS_MAX: usize = 100;

@@ -17,7 +17,7 @@ use control::trial::{
     Arm as Place, Conditions, Contrast, Elimination, FactorEffect, Factorial, Finding, Limits, Round,
     Standing, Void,
 };
-use documents::experiment::{Candidate, Experiment, Search as Shown, Tried, Verdict};
+use documents::experiment::{Answers, Candidate, Experiment, Search as Shown, Tried, Verdict};
 use stats::{Interval, Rng, median};
 use std::time::{Duration, Instant};
 
@@ -335,7 +335,7 @@ impl<'a> Session<'a> {
             verdicts: Vec::new(),
             candidates: Vec::new(),
             fleet: Vec::new(),
-            answers: Vec::new(),
+            answers: Answers { complete: true, ..Answers::default() },
             search: None,
             notes: self.notes.clone(),
         }

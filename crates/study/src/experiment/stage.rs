@@ -1,10 +1,12 @@
 //! The steps of an experiment, in their order: warm-up, noise floor, plan, blocks.
 
+use super::answers::Compared;
 use super::arms::{Candidate, Running, start};
 use super::block::{self, Observed};
 use super::measures::{Chosen, choose};
 use super::{Event, Failed, Wanted, document};
 use config::experiment::{Design as Asked, Ends, SecondControl, Shared};
+use control::trial::answers::Budget;
 use control::trial::{
     Arm, Assignment, Block, Design, Ended, Ends as TrialEnds, Known, NoiseFloor, Plan, PlanError, Purpose,
     Settings, Shared as Sharing, Step, Trial, Wanted as Effect, plan,
@@ -12,6 +14,7 @@ use control::trial::{
 use documents::experiment::Experiment;
 use stats::{Rng, median};
 use std::time::{Duration, Instant};
+use units::Quantile;
 
 /// An experiment while it runs.
 pub(super) struct Session<'a> {
@@ -21,6 +24,8 @@ pub(super) struct Session<'a> {
     pub(super) second: Option<Running>,
     pub(super) candidates: Vec<Candidate>,
     pub(super) measures: Vec<Chosen>,
+    /// The median response time of the control in the warm-up.
+    pub(super) response_time: Duration,
     /// Names of endpoints.
     pub(super) routes: Vec<String>,
     /// The differences of equal arms.
@@ -33,6 +38,8 @@ pub(super) struct Session<'a> {
     /// Parts in which the generator had no processor time left.
     pub(super) busy: usize,
     pub(super) notes: Vec<String>,
+    /// The comparison of answers; `None` if they are not compared.
+    pub(super) compared_answers: Option<Compared>,
     rng: Rng,
     seed: u64,
 }
@@ -75,6 +82,7 @@ pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Res
         second,
         candidates,
         measures: Vec::new(),
+        response_time: Duration::ZERO,
         routes: Vec::new(),
         noise: None,
         offset: None,
@@ -82,6 +90,7 @@ pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Res
         promised: None,
         busy: 0,
         notes: Vec::new(),
+        compared_answers: None,
         rng: Rng::new(wanted.seed, "experiment"),
         seed: wanted.seed,
     };
@@ -90,6 +99,7 @@ pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Res
         let why = "no candidate has a good response".to_owned();
         return Ok(document::document(&session, None, &End::Other(why)));
     }
+    session.begin_answers()?;
     let design = session.design();
     if let Some(end) = session.measure_noise(design, events)? {
         return Ok(document::document(&session, None, &end));
@@ -147,6 +157,8 @@ impl Session<'_> {
         let is_known = |candidate: &Candidate| matches!(candidate, Candidate::Runs(running) if running.service.is_some());
         let has_service = self.control.service.is_some() && self.candidates.iter().any(is_known);
         self.measures = choose(self.wanted.file, &requests, has_service);
+        self.response_time =
+            of_control.all.quantile(Quantile::P50).map(Duration::from_secs_f64).unwrap_or_default();
         Ok(())
     }
 
@@ -215,6 +227,11 @@ impl Session<'_> {
                     if let Some(why) = self.control.ended() {
                         return Ok(Some(End::Other(format!("the control is gone: {why}"))));
                     }
+                    match self.compare_answers() {
+                        Ok(()) => {}
+                        Err(Failed::Interrupted) => return Ok(Some(End::Interrupted)),
+                        Err(error) => return Err(error),
+                    }
                 }
                 Step::Done(Ended::AsPlanned) => {
                     let noise = trial.noise_floor(0);
@@ -262,7 +279,9 @@ impl Session<'_> {
     fn make_plan(&mut self, design: Design) -> Result<(), String> {
         let file = self.wanted.file;
         let elapsed = self.begun.elapsed();
-        let budget = file.time.saturating_sub(elapsed);
+        // Answers are compared between the blocks.
+        let with_answers = 1.0 + if file.compare_answers { Budget::SHARE } else { 0.0 };
+        let budget = file.time.saturating_sub(elapsed).div_f64(with_answers);
         let candidates = self.compared().len();
         let share = if self.measures.len() > 1 { 0.5 } else { 1.0 };
         let risk = RISK * share / candidates as f64;
@@ -298,14 +317,15 @@ impl Session<'_> {
             planned => planned,
         };
         let planned = planned.map_err(|error| error.to_string())?;
-        if elapsed + planned.promised > file.time {
+        let promised = elapsed + planned.promised.mul_f64(with_answers);
+        if promised > file.time {
             let note = format!(
                 "the promised time is longer than the time of the experiment: give it {}",
-                units::show_duration(elapsed + planned.promised)
+                units::show_duration(promised)
             );
             self.notes.push(note);
         }
-        self.promised = Some(elapsed + planned.promised);
+        self.promised = Some(promised);
         self.plan = Some(planned);
         Ok(())
     }
@@ -368,6 +388,11 @@ impl Session<'_> {
             }
             if let Some(why) = self.control.ended() {
                 break End::Other(format!("the control is gone: {why}"));
+            }
+            match self.compare_answers() {
+                Ok(()) => {}
+                Err(Failed::Interrupted) => break End::Interrupted,
+                Err(error) => break End::Other(error.to_string()),
             }
         };
         Ok((trial, end))
@@ -473,6 +498,11 @@ impl Session<'_> {
             _ => usual.unequal,
         };
         control::trial::Limits { unequal, ..usual }
+    }
+
+    /// The seed of the latest block.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed
     }
 
     fn next_seed(&mut self) -> u64 {

@@ -43,6 +43,9 @@ use thiserror::Error;
 /// verdict. Blocks that were disturbed (generator late, steal, throttling) do not count. A candidate that is worse by more
 /// than harm, has more errors or does not respond is stopped.
 ///
+/// Between the blocks, the responses of the services to some of the requests are compared: status, media type, size and body.
+/// What differs between two responses of the control too is ignored; differences of a candidate are listed, masked.
+///
 /// With `vary` and `service` in place of control and candidates, FILE gives a variable many values, such as
 /// `processes: 4..20`. Each is started anew in each round and measured by itself; values that are not the best for certain
 /// are eliminated. With several variables the best combination is found, or (find: effects) the effect of each variable and

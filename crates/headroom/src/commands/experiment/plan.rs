@@ -116,7 +116,7 @@ pub fn recorded(file: &Experiment, commands: &[(String, String)]) -> Value {
         "started": commands.iter().cloned().collect::<BTreeMap<String, String>>(),
         "margin": file.margin, "effect": file.effect, "harm": file.harm,
         "time_seconds": file.time.as_secs_f64(), "block_seconds": file.block.as_secs_f64(),
-        "warm_up_seconds": file.warm_up.as_secs_f64(),
+        "warm_up_seconds": file.warm_up.as_secs_f64(), "compare_answers": file.compare_answers,
     })
 }
 

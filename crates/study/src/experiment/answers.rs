@@ -1,0 +1,156 @@
+//! Sends some of the requests to each arm between the blocks, and compares the responses.
+//!
+//! ## Why not the responses of the blocks
+//! A load generator that kept whole bodies would need processor time of its own while it measures. Requests between the blocks
+//! cost nothing that is measured, and each arm gets exactly the same ones.
+//!
+//! ## Why the control is asked first and last
+//! What changes with time (a clock in the page, the stock of a shop) must not look like a difference of a slow candidate.
+//! Between the two responses of the control more time passes than between those of control and candidate.
+
+use super::arms::{Candidate, Running};
+use super::contents::contents;
+use super::stage::Session;
+use super::{Failed, Wanted};
+use crate::drive::Drive;
+use ::load::{Collected, Collector, Model, Plan, Targets, Watch, Work};
+use control::trial::answers::{Answers, Budget, Pair, Response};
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+/// The comparison of answers while the experiment runs.
+pub(super) struct Compared {
+    pub(super) answers: Answers,
+    budget: Budget,
+}
+
+/// The responses of an arm in a round, with their routes.
+type Asked = Vec<(usize, Response)>;
+
+impl Session<'_> {
+    /// Begins the comparison of answers after the warm-up.
+    pub(super) fn begin_answers(&mut self) -> Result<(), Failed> {
+        if !self.wanted.file.compare_answers || self.wanted.only_plan {
+            return Ok(());
+        }
+        let routes: Vec<usize> = match &self.wanted.control.work {
+            Work::Targets(targets) => targets.endpoint_of().iter().map(|route| *route as usize).collect(),
+            Work::Scenario { .. } => Vec::new(),
+        };
+        let candidates = self.compared().len();
+        let arms = u32::try_from(candidates).unwrap_or(u32::MAX).saturating_add(2);
+        let budget = Budget::new(self.response_time * arms);
+        self.compared_answers = Some(Compared { answers: Answers::new(candidates, &routes), budget });
+        self.compare_answers()
+    }
+
+    /// A round of requests to all arms, if one is due.
+    pub(super) fn compare_answers(&mut self) -> Result<(), Failed> {
+        let elapsed = self.begun.elapsed();
+        let seed = self.seed();
+        let Some(Compared { answers, budget }) = &mut self.compared_answers else { return Ok(()) };
+        let Some((most, longest)) = budget.round(elapsed) else { return Ok(()) };
+        let requests = answers.next(most);
+        let begun = Instant::now();
+        let round = Round { wanted: self.wanted, requests: &requests, most, until: begun + longest, seed };
+        let control = round.ask(&self.control)?;
+        let running = self.candidates.iter().filter_map(|candidate| match candidate {
+            Candidate::Runs(running) => Some(running.as_ref()),
+            Candidate::LeftOut { .. } => None,
+        });
+        let candidates = running.enumerate().filter(|(_, running)| !running.is_stopped);
+        let mut others: Vec<(Pair, &Running)> =
+            candidates.map(|(number, running)| (Pair::Candidate(number), running)).collect();
+        others.push(match &self.second {
+            Some(second) => (Pair::SecondControl, second),
+            None => (Pair::Control, &self.control),
+        });
+        for (pair, running) in others {
+            let asked = round.ask(running)?;
+            if !responds(&control) || !responds(&asked) {
+                // It is down, which the blocks show.
+                continue;
+            }
+            for (place, ((route, ours), (same, theirs))) in control.iter().zip(&asked).enumerate() {
+                // Users of a scenario continue as the responses say.
+                if route != same {
+                    break;
+                }
+                answers.observe(pair, *route, requests.get(place).copied(), ours, theirs);
+            }
+        }
+        budget.took(most, begun.elapsed());
+        Ok(())
+    }
+}
+
+/// The same requests to each arm.
+struct Round<'a> {
+    wanted: &'a Wanted<'a>,
+    /// Places in the list; empty for a scenario.
+    requests: &'a [usize],
+    /// The number of requests, or of iterations of a scenario.
+    most: usize,
+    until: Instant,
+    seed: u64,
+}
+
+impl Round<'_> {
+    /// Sends the requests one after the other. At the end of the round, the responses so far are all.
+    fn ask(&self, running: &Running) -> Result<Asked, Failed> {
+        let work = &running.arm.work;
+        let (work, routes, authority) = match work {
+            Work::Targets(targets) => {
+                let routes = self.requests.iter().map(|place| targets.endpoint_of()[*place] as usize);
+                // A compressed body could only be compared as a whole.
+                let list =
+                    self.requests.iter().map(|place| targets.list[*place].clone().without_header(ENCODING));
+                let list: Vec<_> = list.collect();
+                let authority = list.first().map(|target| target.server.origin.authority.clone());
+                (Work::Targets(Targets::new(list)), Some(routes.collect::<Vec<_>>()), authority)
+            }
+            Work::Scenario { servers, .. } => {
+                let authority = servers.first().map(|server| server.origin.authority.clone());
+                (work.without_think(), None, authority)
+            }
+        };
+        let authority = authority.unwrap_or_default();
+        let collector = Collector::new(RESPONSES_MAX, BODY_MAX);
+        let plan = Plan {
+            requests: Some(self.most as u64),
+            timeout: self.wanted.file.timeout,
+            connecting: self.wanted.connecting.clone(),
+            seed: self.seed,
+            collector: Some(collector.clone()),
+            ..Plan::new(work, Model::closed(NonZeroU32::MIN))
+        };
+        let mut drive = Drive::start(plan, &Watch { every: LOOK, ..Watch::default() })?;
+        loop {
+            let look = drive.look(|_| (self.wanted.interrupted)().then_some(Failed::Interrupted))?;
+            if look.finished {
+                break;
+            }
+            if Instant::now() >= self.until {
+                drive.running().stop();
+            }
+        }
+        drive.finish()?;
+        let contents = |(place, collected): (usize, Collected)| {
+            let route = routes.as_ref().map_or(Some(collected.endpoint), |routes| routes.get(place).copied());
+            Some((route?, contents(&collected, &authority)))
+        };
+        Ok(collector.take().into_iter().enumerate().filter_map(contents).collect())
+    }
+}
+
+/// Whether there is any response.
+fn responds(asked: &Asked) -> bool {
+    asked.iter().any(|(_, response)| response.status.is_some())
+}
+
+/// How often a round is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+/// Responses of an arm in a round that are kept, and bytes of each.
+const RESPONSES_MAX: usize = 64;
+const BODY_MAX: usize = 64 << 10;
+const ENCODING: &str = "accept-encoding";
