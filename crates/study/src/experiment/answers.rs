@@ -50,10 +50,6 @@ impl Session<'_> {
         let seed = self.seed();
         let Some(Compared { answers, budget }) = &mut self.compared_answers else { return Ok(()) };
         let Some((most, longest)) = budget.round(elapsed) else { return Ok(()) };
-        let requests = answers.next(most);
-        let begun = Instant::now();
-        let round = Round { wanted: self.wanted, requests: &requests, most, until: begun + longest, seed };
-        let control = round.ask(&self.control)?;
         let running = self.candidates.iter().filter_map(|candidate| match candidate {
             Candidate::Runs(running) => Some(running.as_ref()),
             Candidate::LeftOut { .. } => None,
@@ -61,10 +57,17 @@ impl Session<'_> {
         let candidates = running.enumerate().filter(|(_, running)| !running.is_stopped);
         let mut others: Vec<(Pair, &Running)> =
             candidates.map(|(number, running)| (Pair::Candidate(number), running)).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
         others.push(match &self.second {
             Some(second) => (Pair::SecondControl, second),
             None => (Pair::Control, &self.control),
         });
+        let requests = answers.next(most);
+        let begun = Instant::now();
+        let round = Round { wanted: self.wanted, requests: &requests, most, until: begun + longest, seed };
+        let control = round.ask(&self.control)?;
         for (pair, running) in others {
             let asked = round.ask(running)?;
             if !responds(&control) || !responds(&asked) {

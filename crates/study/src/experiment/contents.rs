@@ -164,7 +164,7 @@ fn is_name(key: &str) -> bool {
     is_plain
         && (1..=NAME_MAX).contains(&key.len())
         && digits <= DIGITS_MAX
-        && !key.find('@').is_some_and(|at| at > 0)
+        && key.rfind('@').is_none_or(|at| at == 0)
 }
 
 /// In place of the address of the service.
