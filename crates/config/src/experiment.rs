@@ -7,6 +7,7 @@
 //! check    bounds, contradictions, and one changed variable
 //! changes  what differs between the control and a candidate
 //! vary     variables with several values
+//! write    an experiment as a file
 //! ```
 //!
 //! Files of requests and scenarios are named, not read: the command that runs the experiment reads them for each arm.
@@ -15,9 +16,12 @@ mod changes;
 mod check;
 pub(crate) mod file;
 mod vary;
+mod write;
 
 pub use changes::{Change, Recorded, changes};
+pub use write::write;
 
+use control::diagnosis::Cause;
 use fields::{Problems, Report};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -33,6 +37,8 @@ pub struct Experiment {
     pub name: String,
     /// The one variable that is changed.
     pub variable: String,
+    /// What it is to prove.
+    pub hypothesis: Option<Hypothesis>,
     /// What is sent.
     pub requests: Requests,
     /// How fast it is sent.
@@ -97,6 +103,15 @@ pub enum Find {
         /// How many variables there are.
         variables: usize,
     },
+}
+
+/// A finding of `headroom doctor` that the experiment is to confirm or refute: it is confirmed if a candidate is better.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hypothesis {
+    /// What limits the service.
+    pub finding: Cause,
+    /// The run in which it was found, by its number or name in the ledger.
+    pub run: Option<String>,
 }
 
 /// A service that is compared.

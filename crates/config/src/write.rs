@@ -243,7 +243,7 @@ fn key(by: &KeyBy) -> String {
 }
 
 /// In the largest unit that gives a whole number.
-fn span(span: Duration) -> String {
+pub(crate) fn span(span: Duration) -> String {
     let nanos = span.as_nanos();
     let (unit, length) = [
         ("h", 3_600_000_000_000),

@@ -1,6 +1,9 @@
 //! Experiment files: what they mean, and every kind of problem with its place and the way out.
 
-use config::experiment::{Design, Ends, Experiment, Find, Pace, Primary, Requests, SecondControl, Shared};
+use config::experiment::{
+    Design, Ends, Experiment, Find, Hypothesis, Pace, Primary, Requests, SecondControl, Shared,
+};
+use control::diagnosis::Cause;
 use std::path::Path;
 use std::time::Duration;
 
@@ -188,6 +191,36 @@ fn recorded_times_need_a_recording() {
         ("paths: [/], rate: 100/s", "requests: access.log, times: recorded, users: 8"),
         ("paths: [/], rate: 100/s", "requests: access.log, times: yesterday"),
     ]));
+}
+
+#[test]
+fn a_hypothesis_names_a_finding_and_its_run() {
+    let with = |keys: &str| BASE.replace("load:", &format!("hypothesis: {{ {keys} }}\nload:"));
+    let found = |keys| parsed(&with(keys)).unwrap_or_else(|problems| panic!("{problems}")).hypothesis;
+    assert_eq!(found("finding: workers"), Some(Hypothesis { finding: Cause::Workers, run: None }));
+    let run = Some("r17".to_owned());
+    assert_eq!(found("finding: debug, run: r17"), Some(Hypothesis { finding: Cause::Debug, run }));
+    let told = |keys: &str| parsed(&with(keys)).unwrap_err().plain();
+    insta::assert_snapshot!([told("finding: worker"), told("run: r17"), told("finding: lock, run: ''")].concat());
+}
+
+#[test]
+fn a_written_experiment_reads_back() {
+    let changed = BASE
+        .replace("paths: [/], rate: 100/s", "requests: access.log, reads_only: true, users: 8, timeout: 2s")
+        .replace("variable: workers", "variable: workers\nhypothesis: { finding: workers, run: base }")
+        .replace("value: 2\n", "value: 2\n  env: { A: 'b \"c\"', EMPTY: '' }\n  own_store: true\n")
+        .replace("value: 4\n", "value: 4\n    env: { A: 'b \"c\"', EMPTY: '' }\n    url: 'http://[::1]:{port}'\n")
+        .replace(
+            "time: 10m",
+            "time: 2m\nblock: 1500ms\nprimary: errors\ndesign: slices\nends: decided\nshared: nothing\nmargin: 2.5%\nharm: 7%\nfleet: { servers: 3, per_hour: 0.5 }\ncompare_answers: false",
+        );
+    for text in [BASE, &changed] {
+        let experiment = parsed(text).unwrap_or_else(|problems| panic!("{problems}"));
+        let written = config::experiment::write(&experiment, &["why: it is a test".to_owned()]);
+        let again = config::experiment::parse("written.yaml", &written, Path::new(""));
+        assert_eq!(again.unwrap_or_else(|problems| panic!("{problems}")), experiment, "{written}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //! Seen, a second at a time → signals of each cause → Diagnosis: findings in order, what was ruled out, what is not known
 //!                          → Budget: where the time of a request goes (Little's law)
+//! Finding → Change: one change to the command that proves it → Outcome: confirmed or refuted
 //! ```
 //!
 //! ## How a cause is found
@@ -22,10 +23,14 @@
 
 mod budget;
 mod cause;
+mod change;
+mod outcome;
 mod seen;
 
 pub use budget::{Budget, Fit};
 pub use cause::{Cause, Signal};
+pub use change::{Change, Edit, NoChange, PORT, Shows, Start, bound, change, more_workers};
+pub use outcome::Outcome;
 pub use seen::{Client, Seen, Throttled, To};
 
 use alloc::vec::Vec;

@@ -9,9 +9,9 @@
 mod sentences;
 
 use crate::words::{Rows, counted};
-use control::diagnosis::{Budget, Diagnosis, Finding, Fit, Seen};
+use control::diagnosis::{Budget, Cause, Diagnosis, Finding, Fit, Seen, more_workers};
 use report::{Terminal, Tone, fold};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 /// The schema of the JSON.
@@ -102,10 +102,10 @@ struct Document {
 }
 
 /// What was found, for people and scripts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     /// The name of the cause.
-    pub code: &'static str,
+    pub code: String,
     /// What limits the service.
     pub sentence: String,
     /// The numbers that show it.
@@ -114,6 +114,9 @@ pub struct Found {
     pub since_seconds: usize,
     /// What to change to prove it, one thing.
     pub change: String,
+    /// The number of workers that `change` asks for; `None` where it is about something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u32>,
 }
 
 /// A cause that was ruled out.
@@ -151,9 +154,17 @@ impl Examined {
         let of = |finding: &Finding| {
             let after = self.seen.get(finding.since..).unwrap_or_default();
             let sentences::Sentence { sentence, evidence, change } = sentences::found(*finding, after, self);
-            Found { code: finding.cause.code(), sentence, evidence, since_seconds: finding.since, change }
+            let workers = self.more_workers().filter(|_| finding.cause == Cause::Workers);
+            let (code, since_seconds) = (finding.cause.code().to_owned(), finding.since);
+            Found { code, sentence, evidence, since_seconds, change, workers }
         };
         self.diagnosis.findings.iter().map(of).collect()
+    }
+
+    /// How many workers there should be for a trial, if they are counted.
+    fn more_workers(&self) -> Option<u32> {
+        let fit = self.fit().map(|fit| fit.by_memory.map_or(fit.by_processor, |most| most.min(fit.by_processor)));
+        Some(more_workers(self.known.workers?, fit))
     }
 
     /// How many processes that work on one request at a time fit its cores and its memory.

@@ -48,6 +48,8 @@ pub struct Experiment {
     pub voids: Vec<Voids>,
     /// Why the experiment ended.
     pub ended: String,
+    /// The finding that it was made for, and what it says of it.
+    pub hypothesis: Option<Hypothesis>,
     /// The verdicts, those of the primary measure first.
     pub verdicts: Vec<Verdict>,
     /// The candidates, and why one was not compared to the end.
@@ -149,6 +151,17 @@ pub struct Tried {
     pub rounds: usize,
     /// The medians of its measures, in seconds, shares and bytes.
     pub measures: BTreeMap<&'static str, f64>,
+}
+
+/// A finding of `headroom doctor`, and whether the change that it proposes helps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hypothesis {
+    /// The code of the finding.
+    pub finding: &'static str,
+    /// The run in which it was found, as the file names it.
+    pub run: Option<String>,
+    /// `confirmed`, `refuted` or `open`.
+    pub outcome: &'static str,
 }
 
 /// What the plan promises.
@@ -325,6 +338,10 @@ impl Experiment {
         }
         for (place, fleet) in self.fleet.iter().enumerate() {
             rows.row(if place == 0 { "servers" } else { "" }, fleet.sentence(&self.variable));
+        }
+        if let Some(hypothesis) = &self.hypothesis {
+            rows.row("finding", hypothesis.in_words());
+            rows.stress_until(':', hypothesis.tone());
         }
         rows.row("design", format!("{}, because {}", design_words(self.design), self.design_reason));
         self.plan_rows(&mut rows);
@@ -570,6 +587,27 @@ impl Experiment {
             ]);
         }
         table
+    }
+}
+
+impl Hypothesis {
+    fn in_words(&self) -> String {
+        let Hypothesis { finding, run, outcome } = self;
+        let of = run.as_ref().map_or(String::new(), |run| format!(" of {run}"));
+        let why = match *outcome {
+            "confirmed" => "the service is better with the change",
+            "refuted" => "the service is not better with the change",
+            _ => "the experiment cannot tell",
+        };
+        format!("{}: {finding}{of}, {why}", outcome.to_uppercase())
+    }
+
+    fn tone(&self) -> Tone {
+        match self.outcome {
+            "confirmed" => Tone::Good,
+            "refuted" => Tone::Bad,
+            _ => Tone::Busy,
+        }
     }
 }
 

@@ -72,7 +72,7 @@ pub struct Threshold {
 }
 
 impl LoadRun<'_> {
-    /// What the ledger keeps beside the measurement, as JSON: thresholds, pacing and what was watched. None where there
+    /// What the ledger keeps beside the measurement, as JSON: thresholds, pacing, findings and what was watched. None where there
     /// is nothing of it.
     pub fn kept(&self) -> Option<String> {
         let mut members = serde_json::Map::new();
@@ -86,6 +86,10 @@ impl LoadRun<'_> {
             let name = if place == 0 { BOTTLENECK.to_owned() } else { format!("{ALSO} {}", found.code) };
             members.insert(name, found.sentence.clone().into());
         }
+        if !self.findings.is_empty() {
+            let findings = serde_json::to_value(self.findings).expect("texts and numbers");
+            members.insert(FINDINGS.to_owned(), findings);
+        }
         for (name, words) in watched::rows(self.watched) {
             members.insert(format!("watched {name}"), words.into());
         }
@@ -98,5 +102,7 @@ impl LoadRun<'_> {
 
 /// The name of the first finding among what the ledger keeps.
 pub(crate) const BOTTLENECK: &str = "bottleneck";
+/// The name of all findings with their evidence among what the ledger keeps.
+pub(crate) const FINDINGS: &str = "findings";
 /// The beginning of the names of the others.
 pub(crate) const ALSO: &str = "also";

@@ -16,6 +16,7 @@ pub use log::Log;
 pub use page::NothingMeasured;
 pub use table::table;
 
+use crate::doctor::Found;
 use crate::find::Kept;
 use measure::{Parts, Recorded, Series};
 use report::Tone;
@@ -100,8 +101,25 @@ pub struct Said {
     pub bottleneck: Option<String>,
     /// What follows from it.
     pub decision: Option<String>,
+    /// What it says of earlier findings, as an experiment.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tested: Vec<Tested>,
+    /// What later experiments say of its findings; `run` is the experiment.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tested_by: Vec<Tested>,
     /// Why its data was deleted.
     pub deleted: Option<String>,
+}
+
+/// A finding, and whether an experiment confirmed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tested {
+    /// The code of the finding.
+    pub finding: String,
+    /// `confirmed`, `refuted` or `open`.
+    pub outcome: String,
+    /// The other run: that of the finding, or the experiment.
+    pub run: Option<String>,
 }
 
 /// An instant of the calendar as RFC 3339 has it.
@@ -145,10 +163,19 @@ impl Run {
         Kept::of(self.result.as_deref().filter(|_| self.command == "find")?)
     }
 
+    /// What limited the service during the run, as it was found; none where it was not examined.
+    pub fn findings(&self) -> Vec<Found> {
+        let result: Option<Json> = self.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let found = result.as_ref().and_then(|result| result.get(crate::run::FINDINGS)).cloned();
+        found.and_then(|found| serde_json::from_value(found).ok()).unwrap_or_default()
+    }
+
     /// What was found to limit the service during the run.
     pub(crate) fn bottleneck(&self) -> Option<String> {
-        let result: serde_json::Value = serde_json::from_str(self.result.as_deref()?).ok()?;
-        Some(result.get(crate::run::BOTTLENECK)?.as_str()?.to_owned())
+        let result: Json = serde_json::from_str(self.result.as_deref()?).ok()?;
+        // Earlier versions kept the sentence alone.
+        let kept = || Some(result.get(crate::run::BOTTLENECK)?.as_str()?.to_owned());
+        self.findings().into_iter().next().map(|found| found.sentence).or_else(kept)
     }
 }
 

@@ -3,11 +3,11 @@
 //! If the ledger cannot be used, the run continues, and the reason is printed once. A server that went away is tried once
 //! more, and then what was measured goes into the file in the user's data directory, from which it can be taken to the server.
 
-use crate::ledger_file::LedgerArgs;
+use crate::ledger_file::{LedgerArgs, RunName};
 use crate::live::interrupted_by;
 use crate::output;
 use host::{ProcessIdentity, host_facts, passing_host_facts, surroundings};
-use ledger::{Ledger, Location, NewRun, Outcome, RunId, WallTime};
+use ledger::{Ledger, Location, NewRun, Note, Outcome, RunId, Tested, WallTime};
 use measure::Measurement;
 
 /// The ledger of this process, if it can be used.
@@ -47,6 +47,14 @@ pub struct About<'a> {
     pub parent: Option<Begun>,
 }
 
+/// An earlier run of the ledger.
+#[derive(Debug)]
+pub struct Earlier {
+    id: RunId,
+    /// The ledger that gave it this number.
+    place: Location,
+}
+
 impl Begun {
     /// The name of the run, such as `r17`; `None` if it is not recorded.
     pub fn name(self) -> Option<String> {
@@ -70,6 +78,29 @@ impl Recorder {
 
     fn of(ledger: Option<Ledger>) -> Self {
         Recorder { ledger, runs: Vec::new() }
+    }
+
+    /// An earlier run; `None` without a ledger.
+    ///
+    /// # Errors
+    /// The ledger does not have it, or cannot be read.
+    pub fn earlier(&self, name: &RunName) -> Result<Option<Earlier>, ledger::Error> {
+        let Some(ledger) = &self.ledger else { return Ok(None) };
+        let id = ledger.run(name.of(ledger)?)?.id;
+        Ok(Some(Earlier { id, place: ledger.place().clone() }))
+    }
+
+    /// Records what a run says of a finding, which is one of an earlier run if that is given.
+    pub fn tested(&mut self, Begun(run): Begun, finding: &str, outcome: &str, earlier: Option<Earlier>) {
+        let Some((place, _)) = run else { return };
+        self.attempt(|ledger, runs| {
+            let Some(id) = runs[place].id else { return Ok(()) };
+            // Where the ledger was lost, another one has other numbers.
+            let there = earlier.as_ref().filter(|earlier| earlier.place == *ledger.place());
+            let [finding, outcome] = [finding, outcome].map(str::to_owned);
+            let tested = Tested { finding, outcome, run: there.map(|earlier| earlier.id) };
+            ledger.note(id, &Note::Tested(tested))
+        });
     }
 
     /// Records that a run starts.

@@ -1,7 +1,7 @@
 //! Runs of the ledger, as results show them.
 
 use crate::ledger_file::runs;
-use documents::stored::{Ended, Instant, Run, Said, Stored};
+use documents::stored::{Ended, Instant, Run, Said, Stored, Tested};
 use ledger::{Ledger, Notes, Of, RunId, Selection, State, WallTime};
 
 /// A run with its seconds and its parts.
@@ -47,7 +47,23 @@ pub fn run(run: ledger::Run, notes: Notes) -> Run {
 }
 
 fn said(notes: Notes) -> Said {
-    let Notes { name, tags, comments, hypothesis, change, bottleneck, decision, deleted } = notes;
+    let Notes {
+        name,
+        tags,
+        comments,
+        hypothesis,
+        change,
+        bottleneck,
+        decision,
+        tested: of_earlier,
+        tested_by,
+        deleted,
+    } = notes;
+    let tested = |run: Option<RunId>, of: ledger::Tested| Tested {
+        finding: of.finding,
+        outcome: of.outcome,
+        run: run.map(|run| run.to_string()),
+    };
     Said {
         name: name.map(|name| name.to_string()),
         tags,
@@ -56,6 +72,8 @@ fn said(notes: Notes) -> Said {
         change: change.map(|change| change.to_string()),
         bottleneck,
         decision,
+        tested: of_earlier.into_iter().map(|of| tested(of.run, of)).collect(),
+        tested_by: tested_by.into_iter().map(|(by, of)| tested(Some(by), of)).collect(),
         deleted,
     }
 }

@@ -11,6 +11,7 @@
 
 mod address;
 mod cgroup;
+mod command_line;
 mod descriptors;
 mod disturbance;
 mod examination;
@@ -37,6 +38,7 @@ mod threads;
 
 pub use address::is_public;
 pub use cgroup::{Cgroup, MemoryLimit, Quota, Throttling};
+pub use command_line::CommandLine;
 pub use descriptors::Descriptors;
 pub use disturbance::{Disturbance, Sample};
 pub use examination::{Bystander, Examination, MOST_SOCKETS, ProcessReading, Reading, holders};
@@ -54,6 +56,6 @@ pub use processes::{BusyProcess, Processes};
 pub use processor::{Ticks, governor, own_cpu, usable_cores};
 pub use service::{NoService, Running, Service, Usage, cpu_of_trees, memory_of_trees};
 pub use sockets::{PortRange, Sockets, TcpCounts, time_wait_towards};
-pub use surroundings::{ENVIRONMENT, surroundings};
+pub use surroundings::{ENVIRONMENT, looks_secret, surroundings};
 pub use tcp_sockets::{Carried, TcpSocket, TcpSockets, TcpState};
 pub use threads::{Doing, Thread};

@@ -164,6 +164,21 @@ impl Service {
         Ok(ids.iter().filter_map(|(&id, stat)| running(id, stat.parent)).collect())
     }
 
+    /// The first of its processes: the root of the tree; of a group the one that no other process of it has started.
+    ///
+    /// # Errors
+    /// Where it has ended.
+    pub fn first(&self) -> Result<u32, NoService> {
+        let ids = self.ids()?;
+        match &self.0 {
+            Kind::Tree { root, .. } => Ok(*root),
+            Kind::Group(folder) => {
+                let first = ids.iter().find(|(_, stat)| !ids.contains_key(&stat.parent));
+                first.map(|(&id, _)| id).ok_or_else(|| NoService::Empty(folder.clone()))
+            }
+        }
+    }
+
     /// The cores that it may use: those that its first process may run on, and no more than its quota.
     ///
     /// # Errors

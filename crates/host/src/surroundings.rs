@@ -66,10 +66,10 @@ fn limit(name: &str) -> Option<String> {
     soft_limit(&read("/proc/self/limits")?, name).map(str::to_owned)
 }
 
-/// A value of the environment without what looks like a secret.
-fn masked(name: &str, value: &str) -> String {
+/// Whether a variable of the environment looks as if it holds a secret.
+pub fn looks_secret(name: &str, value: &str) -> bool {
     let upper = name.to_uppercase();
-    let looks_secret = upper.ends_with("_PWD")
+    let has_secret = upper.ends_with("_PWD")
         || SECRET.iter().any(|word| upper.contains(word))
         || SECRET_VALUES.iter().any(|begin| value.starts_with(begin))
         || value.contains("-----BEGIN");
@@ -82,9 +82,13 @@ fn masked(name: &str, value: &str) -> String {
     // Parameters of a URL, or of a connection string.
     let lower = value.to_lowercase();
     let has_parameter = SECRET_PARAMETERS.iter().any(|name| lower.contains(name));
+    !value.is_empty() && (has_secret || is_login || has_parameter)
+}
+
+/// A value of the environment without what looks like a secret.
+fn masked(name: &str, value: &str) -> String {
     match value.chars().count() {
-        0 => String::new(),
-        _ if looks_secret || is_login || has_parameter => "***".to_owned(),
+        _ if looks_secret(name, value) => "***".to_owned(),
         count if count > LONGEST => {
             format!("{}… ({count} characters)", value.chars().take(LONGEST).collect::<String>())
         }

@@ -82,7 +82,7 @@ pub(crate) fn ended(database: &Database, id: RunId, about: &str, at: WallTime) -
 /// Adds what somebody says about a run.
 pub(crate) fn note(database: &Database, id: RunId, note: &Note, at: WallTime) -> Result<(), Failure> {
     let (kind, about, content) = note.columns();
-    append(database, &New { run: id, kind, about, content: &content, at, digest: None })
+    append(database, &New { run: id, kind, about: &about, content: &content, at, digest: None })
 }
 
 /// Adds the entry of a run whose data is deleted, and deletes it: all but its command, times and state.

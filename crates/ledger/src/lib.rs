@@ -33,7 +33,7 @@ pub use entry::{Checked, Entry, Problem};
 pub use error::{Error, Source};
 pub use list::{Of, Order, Selection};
 pub use location::{Location, Server, default_path};
-pub use note::{Change, Name, Note, Notes};
+pub use note::{Change, Name, Note, Notes, Tested};
 pub use run::{NewRun, NoRunId, Outcome, Run, RunId, State};
 pub use store::Ledger;
 pub use transfer::{ImportError, Imported};

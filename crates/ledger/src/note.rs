@@ -1,5 +1,6 @@
 //! What people and commands say about a run.
 
+use crate::RunId;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,8 +28,21 @@ pub enum Note {
     Bottleneck(String),
     /// What follows from it.
     Decision(String),
+    /// What it says, as an experiment, of something that was found before.
+    Tested(Tested),
     /// Its data was deleted, for this reason.
     Deleted(String),
+}
+
+/// What an experiment says of a finding. The entry belongs to the experiment, and refers to the earlier run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tested {
+    /// The code of the finding.
+    pub finding: String,
+    /// `confirmed`, `refuted` or `open`.
+    pub outcome: String,
+    /// The run in which it was found; `None` if it was not found in a run of this ledger.
+    pub run: Option<RunId>,
 }
 
 /// A change of one variable.
@@ -103,24 +117,33 @@ impl std::str::FromStr for Name {
 
 impl Note {
     /// Its kind, its subject and its content, as columns.
-    pub(crate) fn columns(&self) -> (&'static str, &str, String) {
+    pub(crate) fn columns(&self) -> (&'static str, String, String) {
+        let plain = |kind, text: &String| (kind, String::new(), text.clone());
         match self {
-            Note::Name(name) => (NAME, name.as_str(), String::new()),
-            Note::Tag { key, value } => (TAG, key, json!(value).to_string()),
-            Note::Comment(text) => (COMMENT, "", text.clone()),
-            Note::Hypothesis(text) => (HYPOTHESIS, "", text.clone()),
+            Note::Name(name) => (NAME, name.to_string(), String::new()),
+            Note::Tag { key, value } => (TAG, key.clone(), json!(value).to_string()),
+            Note::Comment(text) => plain(COMMENT, text),
+            Note::Hypothesis(text) => plain(HYPOTHESIS, text),
             Note::Change(change) => {
-                (CHANGE, &change.variable, json!([change.before, change.after]).to_string())
+                (CHANGE, change.variable.clone(), json!([change.before, change.after]).to_string())
             }
-            Note::Bottleneck(text) => (BOTTLENECK, "", text.clone()),
-            Note::Decision(text) => (DECISION, "", text.clone()),
-            Note::Deleted(reason) => (crate::entry::DELETED, "", reason.clone()),
+            Note::Bottleneck(text) => plain(BOTTLENECK, text),
+            Note::Decision(text) => plain(DECISION, text),
+            Note::Tested(Tested { finding, outcome, run }) => {
+                let run = run.map_or(String::new(), |run| run.to_string());
+                (TESTED, run, json!([finding, outcome]).to_string())
+            }
+            Note::Deleted(reason) => plain(crate::entry::DELETED, reason),
         }
     }
 
     /// None for the kinds of entries that are no statement.
     pub(crate) fn of_columns(kind: &str, about: &str, content: &str) -> Option<Self> {
         let text = || content.to_owned();
+        let pair = || {
+            let values: Value = serde_json::from_str(content).unwrap_or_default();
+            [0, 1].map(|place| values[place].as_str().unwrap_or_default().to_owned())
+        };
         match kind {
             NAME => Some(Note::Name(Name(about.to_owned()))),
             TAG => {
@@ -130,9 +153,12 @@ impl Note {
             COMMENT => Some(Note::Comment(text())),
             HYPOTHESIS => Some(Note::Hypothesis(text())),
             CHANGE => {
-                let values: Value = serde_json::from_str(content).unwrap_or_default();
-                let value = |place: usize| values[place].as_str().unwrap_or_default().to_owned();
-                Some(Note::Change(Change { variable: about.to_owned(), before: value(0), after: value(1) }))
+                let [before, after] = pair();
+                Some(Note::Change(Change { variable: about.to_owned(), before, after }))
+            }
+            TESTED => {
+                let [finding, outcome] = pair();
+                Some(Note::Tested(Tested { finding, outcome, run: about.parse().ok() }))
             }
             BOTTLENECK => Some(Note::Bottleneck(text())),
             DECISION => Some(Note::Decision(text())),
@@ -159,6 +185,10 @@ pub struct Notes {
     pub bottleneck: Option<String>,
     /// What follows from it.
     pub decision: Option<String>,
+    /// What it says of earlier findings, as an experiment.
+    pub tested: Vec<Tested>,
+    /// What later experiments say of its findings, in order.
+    pub tested_by: Vec<(RunId, Tested)>,
     /// Why its data was deleted.
     pub deleted: Option<String>,
 }
@@ -179,6 +209,7 @@ impl Notes {
             Note::Change(change) => self.change = Some(change),
             Note::Bottleneck(text) => self.bottleneck = Some(text),
             Note::Decision(text) => self.decision = Some(text),
+            Note::Tested(tested) => self.tested.push(tested),
             Note::Deleted(reason) => self.deleted = Some(reason),
         }
     }
@@ -191,6 +222,7 @@ const HYPOTHESIS: &str = "hypothesis";
 const CHANGE: &str = "change";
 const BOTTLENECK: &str = "bottleneck";
 const DECISION: &str = "decision";
+pub(crate) const TESTED: &str = "tested";
 
 /// The length of the longest name.
 const LONGEST: usize = 64;
@@ -218,6 +250,9 @@ mod tests {
 
     #[test]
     fn what_is_noted_is_read() {
+        let tested = |run| {
+            Note::Tested(Tested { finding: "workers".to_owned(), outcome: "open".to_owned(), run })
+        };
         let notes = [
             Note::Name("base".parse().unwrap()),
             Note::Tag { key: "team".to_owned(), value: Some("a \"b\"".to_owned()) },
@@ -227,11 +262,13 @@ mod tests {
             Note::Change("threads: 5 -> 16".parse().unwrap()),
             Note::Bottleneck("b".to_owned()),
             Note::Decision("d".to_owned()),
+            tested(Some(RunId::new(5))),
+            tested(None),
             Note::Deleted("r".to_owned()),
         ];
         for note in notes {
             let (kind, about, content) = note.columns();
-            assert_eq!(Note::of_columns(kind, about, &content).as_ref(), Some(&note));
+            assert_eq!(Note::of_columns(kind, &about, &content).as_ref(), Some(&note));
         }
         assert_eq!(Note::of_columns("begun", "", ""), None);
     }

@@ -6,7 +6,7 @@
 use crate::database::{Database, Failure, values};
 use crate::entry::{self, Checked, Entry};
 use crate::list::{self, Selection};
-use crate::note::{Name, Note};
+use crate::note::{self, Name, Note, Tested};
 use crate::{Error, Location, NewRun, Notes, Outcome, Run, RunId, State, WallTime, blob, part, row, schema};
 use measure::{Parts, Series};
 use std::collections::BTreeMap;
@@ -184,12 +184,41 @@ impl Ledger {
                 found.entry(entry.run).or_default().add(note);
             }
         }
+        for (experiment, tested) in self.tested(ids)? {
+            if let Some(run) = tested.run {
+                found.entry(run).or_default().tested_by.push((experiment, tested));
+            }
+        }
         // A name may have moved to another run.
         for (id, notes) in &mut found {
             if let Some(name) = &notes.name
                 && self.named(name)? != Some(*id)
             {
                 notes.name = None;
+            }
+        }
+        Ok(found)
+    }
+
+    /// What experiments say of findings of runs, in the order in which they said it.
+    fn tested(&self, ids: &[RunId]) -> Result<Vec<(RunId, Tested)>, Error> {
+        let mut found = Vec::new();
+        if self.version < schema::ENTRIES {
+            return Ok(found);
+        }
+        for ids in ids.chunks(MOST_AT_ONCE) {
+            let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
+            let query = format!(
+                "SELECT {} FROM entry WHERE kind = ?1 AND about IN ({}) ORDER BY number",
+                entry::COLUMNS,
+                ids.join(", ")
+            );
+            let rows = self.database.query(&query, values![note::TESTED]);
+            for row in rows.map_err(|source| self.failed(source))? {
+                let entry = entry::Columns::of(&row).ok().and_then(|columns| columns.entry());
+                if let Some(Entry { run, note: Some(Note::Tested(tested)), .. }) = entry {
+                    found.push((run, tested));
+                }
             }
         }
         Ok(found)

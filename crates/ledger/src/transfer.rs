@@ -6,7 +6,7 @@
 
 use crate::database::{Database, Failure, Value, values};
 use crate::entry::{self, BEGUN, ENDED};
-use crate::note::{Name, Note};
+use crate::note::{Name, Note, Tested};
 use crate::store::Ledger;
 use crate::{Error, RunId, WallTime, list};
 use base64::Engine as _;
@@ -288,6 +288,11 @@ fn import(database: &Database, lines: &mut dyn BufRead) -> Result<Result<Importe
                     // Of names, the one that holds follows.
                     match Note::of_columns(kind, text("about"), text("content")) {
                         None | Some(Note::Name(_)) => {}
+                        // The run that it refers to came before it, or is in another file.
+                        Some(Note::Tested(tested)) => {
+                            let run = tested.run.and_then(|run| numbers.get(&run.number()).copied());
+                            entry::note(database, id, &Note::Tested(Tested { run, ..tested }), at)?;
+                        }
                         Some(note) => entry::note(database, id, &note, at)?,
                     }
                 }

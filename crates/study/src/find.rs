@@ -44,6 +44,8 @@ pub struct Wanted {
     pub peak: Option<Peak>,
     /// Whether the other paths of the service get no limit.
     pub only_path: bool,
+    /// Whether the service is examined for what limits it, if it is on this machine.
+    pub doctor: bool,
     /// The name of this search in the ledger.
     pub run: Option<String>,
     /// Its date, as `2026-01-31`.

@@ -1,10 +1,13 @@
 //! Checks bounds and contradictions of an experiment file, and that one variable is changed.
 
 use super::changes::{Recorded, changes};
-use super::file::{ArmTable, ExperimentTable, FleetTable, LoadTable};
+use super::file::{ArmTable, ExperimentTable, FleetTable, HypothesisTable, LoadTable};
 use super::vary::{Varied, varied};
-use super::{Arm, Design, Ends, Experiment, Find, Fleet, Pace, Primary, Requests, SecondControl, Shared};
+use super::{
+    Arm, Design, Ends, Experiment, Find, Fleet, Hypothesis, Pace, Primary, Requests, SecondControl, Shared,
+};
 use crate::check::span_between;
+use control::diagnosis::Cause;
 use fields::{At, Count, Frequency, Names, Place, Report, Share, Span, Switch, Text, check_name, word};
 use load::scenario::split_url;
 use std::num::NonZeroU32;
@@ -16,6 +19,7 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
     if let Some(name) = &file.experiment.0 {
         check_name(&name.value.0, &name.place, report);
     }
+    let hypothesis = file.hypothesis.as_ref().and_then(|at| hypothesis(at, report));
     let load = file.load.0.as_ref();
     let requests = load.and_then(|load| requests(load, report, folder));
     let pace = load.and_then(|load| pace(load, report));
@@ -33,13 +37,6 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
     let primary = primary(file.primary.as_ref(), arms.as_ref(), report);
     let time = span(file.time.as_ref(), TIME, (TIME_MIN, DAY), report);
     let block = span(file.block.as_ref(), BLOCK.min(time / BLOCKS), (BLOCK_MIN, time / BLOCKS_MIN), report);
-    let shared =
-        [("unknown", Shared::Unknown), ("nothing", Shared::Nothing), ("something", Shared::Something)];
-    let designs = [
-        ("duet", Some(Design::Duet)),
-        ("alternating", Some(Design::Alternating)),
-        ("slices", Some(Design::Slices)),
-    ];
     Some(Experiment {
         margin: share(file.margin.as_ref(), MARGIN, report),
         harm: share(file.harm.as_ref(), HARM, report),
@@ -56,14 +53,11 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
         timeout: load.map_or(TIMEOUT, |load| {
             span(load.value.timeout.as_ref(), TIMEOUT, (Duration::from_millis(1), DAY), report)
         }),
-        design: file.design.as_ref().and_then(|at| word(Some(at), &designs, report)),
-        ends: word(
-            file.ends.as_ref(),
-            &[("planned", Ends::Planned), ("decided", Ends::Decided), ("time", Ends::Time)],
-            report,
-        ),
+        design: file.design.as_ref().map(|at| word(Some(at), &DESIGNS, report)),
+        ends: word(file.ends.as_ref(), &ENDS, report),
+        shared: word(file.shared.as_ref(), &SHARED, report),
+        hypothesis,
         compare_answers: file.compare_answers.as_ref().is_none_or(|at| at.value.0),
-        shared: word(file.shared.as_ref(), &shared, report),
         second_control,
         primary,
         fleet: fleet(file, report),
@@ -121,6 +115,16 @@ fn declared(file: &ExperimentTable, report: &mut Report) -> Option<Varied> {
         candidates: candidates?,
         find: Find::Differences,
     })
+}
+
+fn hypothesis(at: &At<HypothesisTable>, report: &mut Report) -> Option<Hypothesis> {
+    let HypothesisTable { finding, run } = &at.value;
+    let codes: Vec<(&str, Cause)> = Cause::ALL.into_iter().map(|cause| (cause.code(), cause)).collect();
+    let finding = finding.0.as_ref().map(|at| word(Some(at), &codes, report))?;
+    if let Some(At { value: Text(run), place }) = run {
+        check_name(run, place, report);
+    }
+    Some(Hypothesis { finding, run: run.as_ref().map(|at| at.value.0.clone()) })
 }
 
 fn requests(at: &At<LoadTable>, report: &mut Report, folder: &Path) -> Option<Requests> {
@@ -298,7 +302,7 @@ pub(super) fn arm_of(
         env: variables
             .filter_map(|named| Some((named.name.clone(), named.value.as_ref()?.value.0.clone())))
             .collect(),
-        url: url.map_or_else(|| format!("http://127.0.0.1:{PORT}"), |at| at.value.0.clone()),
+        url: url.map_or_else(default_url, |at| at.value.0.clone()),
         pid: None,
         own_store: own_store.is_some_and(|at| at.value.0),
     }
@@ -367,15 +371,7 @@ fn second_control(at: Option<&At<Text>>, control: Option<&Arm>, report: &mut Rep
 }
 
 fn primary(at: Option<&At<Text>>, arms: Option<&Varied>, report: &mut Report) -> Primary {
-    let words = [
-        ("p50", Primary::P50),
-        ("p95", Primary::P95),
-        ("p99", Primary::P99),
-        ("errors", Primary::Errors),
-        ("processor_time", Primary::ProcessorTime),
-        ("memory", Primary::Memory),
-    ];
-    let found = word(at, &words, report);
+    let found = word(at, &PRIMARIES, report);
     let arms = arms.into_iter().flat_map(|arms| std::iter::once(&arms.control).chain(&arms.candidates));
     let unknown = arms.filter(|arm| arm.command.is_none() && arm.pid.is_none()).count();
     if let (Some(at), true) = (at, unknown > 0)
@@ -409,6 +405,29 @@ fn span(
     span_between(at, usual, (least, most), report)
 }
 
+/// Where a command with a port is asked.
+pub(super) fn default_url() -> String {
+    format!("http://127.0.0.1:{PORT}")
+}
+
+/// Whether arms share something, the usual word first, as in the tables below.
+pub(super) const SHARED: [(&str, Shared); 3] =
+    [("unknown", Shared::Unknown), ("nothing", Shared::Nothing), ("something", Shared::Something)];
+/// The designs that a file may ask for.
+pub(super) const DESIGNS: [(&str, Design); 3] =
+    [("duet", Design::Duet), ("alternating", Design::Alternating), ("slices", Design::Slices)];
+/// When an experiment may end.
+pub(super) const ENDS: [(&str, Ends); 3] =
+    [("planned", Ends::Planned), ("decided", Ends::Decided), ("time", Ends::Time)];
+/// The measures that may decide.
+pub(super) const PRIMARIES: [(&str, Primary); 6] = [
+    ("p50", Primary::P50),
+    ("p95", Primary::P95),
+    ("p99", Primary::P99),
+    ("errors", Primary::Errors),
+    ("processor_time", Primary::ProcessorTime),
+    ("memory", Primary::Memory),
+];
 /// What is replaced by the port of a command.
 pub(super) const PORT: &str = "{port}";
 const MARGIN: f64 = 0.01;

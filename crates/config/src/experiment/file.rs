@@ -11,6 +11,8 @@ tables! {
         experiment: Needed<At<Text>>,
         /// The one variable that is changed, such as `workers`.
         variable: Option<At<Text>>,
+        /// A finding of `headroom doctor` that the experiment is to confirm or refute.
+        hypothesis: Option<At<HypothesisTable>>,
         /// The load, the same for each arm.
         load: Needed<At<LoadTable>>,
         /// The service as it is.
@@ -60,6 +62,14 @@ tables! {
         /// Compare status, media type, size and body of responses between the blocks; takes up to 5 % of the time. Default:
         /// true.
         compare_answers: Option<At<Switch>>,
+    }
+
+    /// A finding that is confirmed if a candidate is better, and refuted if all are worse or the same.
+    HypothesisTable {
+        /// The code of the finding, such as `workers`.
+        finding: Needed<At<Text>>,
+        /// The run in which it was found, such as `r17`, or its name: the ledger keeps the outcome with it.
+        run: Option<At<Text>>,
     }
 
     /// Servers and their price.

@@ -118,6 +118,11 @@ impl Cause {
         }
     }
 
+    /// The cause with this name.
+    pub fn of_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cause| cause.code() == code)
+    }
+
     /// Whether it does not depend on time.
     pub fn is_mode(self) -> bool {
         matches!(self, Cause::Profiler | Cause::Debug)

@@ -18,6 +18,7 @@
 //!
 //! All parts are state machines: the caller drives load (or a simulation) and reports what it measured.
 
+mod at_limit;
 pub mod calm;
 pub mod capacity;
 pub mod closed_loop;
@@ -33,6 +34,7 @@ pub mod rhythm;
 pub mod time_bound;
 pub mod tune;
 
+pub use at_limit::Loaded;
 pub use capacity::{CapacitySearch, Settings, Step};
 pub use found::{Ceiling, Found, Interval, Purpose, Report, Trial, TrialOutcome};
 pub use goal::{CONDITIONS_MAX, Condition, ConditionError, Goal, GoalError, bound_named, quantile_named};

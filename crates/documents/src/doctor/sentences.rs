@@ -225,10 +225,9 @@ pub(super) fn found(finding: Finding, seen: &[Seen], examined: &Examined) -> Sen
         ),
         Cause::Workers => {
             let slots = known.slots.unwrap_or(0.0);
-            let more = examined
-                .fit()
-                .map(|fit| fit.by_memory.map_or(fit.by_processor, |most| most.min(fit.by_processor)));
             let workers = known.workers.unwrap_or(0);
+            let threads = if slots > f64::from(workers) { " (or of their threads)" } else { "" };
+            let more = examined.more_workers().unwrap_or(1);
             let layout = known.layout.clone().unwrap_or_default();
             (
                 format!(
@@ -237,13 +236,7 @@ pub(super) fn found(finding: Finding, seen: &[Seen], examined: &Examined) -> Sen
                     rounded((finding.value * slots - slots).max(0.0))
                 ),
                 vec![format!("processor time is used to {}", percent(used / all.max(1e-3)))],
-                match more.filter(|&more| more > workers) {
-                    Some(more) => format!("raise the number of workers from {workers} to {more}"),
-                    None => format!(
-                        "raise the number of workers from {workers} to {}",
-                        workers + workers.div_ceil(4).max(1)
-                    ),
-                },
+                format!("raise the number of workers from {workers} to {more}{threads}"),
             )
         }
         Cause::AcceptQueue => {

@@ -5,6 +5,7 @@ use super::peak::Peak;
 use super::scaling::{self, ScalingDocument};
 use super::trials::TrialRow;
 use super::words::{Gateway, rows};
+use crate::doctor;
 use crate::words::{Row, millis, number};
 use control::concurrency::Adaptive;
 use control::search::closed_loop::{Knee, Measured};
@@ -31,6 +32,7 @@ struct Document<'a> {
     /// Why the rate is suspect.
     suspect: Vec<String>,
     limited_by: Option<&'static str>,
+    findings: &'a [doctor::Found],
     not_conforming: Vec<String>,
     only_path: bool,
     binding: Option<String>,
@@ -156,6 +158,7 @@ pub fn json(outcome: &Outcome, file: Gateway) -> Json {
         sustainable_rate: sustainable_rate(outcome),
         suspect: outcome.suspect().iter().map(ToString::to_string).collect(),
         limited_by: outcome.limited_by().map(LimitedBy::name),
+        findings: &outcome.findings,
         not_conforming: outcome.not_conforming().words(),
         only_path: outcome.only_path,
         binding: outcome.binding().map(|binding| binding.to_string()),

@@ -81,6 +81,11 @@ impl Kept {
         self.low().map(Rate::per_second)
     }
 
+    /// The highest rate that the search has a bound for, in requests a second: the upper end of the interval, or the lower one.
+    pub fn highest(&self) -> Option<f64> {
+        self.rate().and_then(|low| self.sustainable_rate.as_ref().and_then(|found| found.high).or(Some(low)))
+    }
+
     /// What limited it, as the summary says.
     pub fn limited_by(&self) -> Option<&str> {
         let row = self.summary.iter().find(|row| row.name == "limited by")?;

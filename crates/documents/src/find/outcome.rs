@@ -1,6 +1,7 @@
 //! What a search found, with everything that it rests on.
 
 use super::peak::Peak;
+use crate::doctor;
 use control::Statuses;
 use control::search::closed_loop::Knee;
 use control::search::recovery::Recovery;
@@ -45,6 +46,8 @@ pub struct Outcome {
     pub verification: Option<Duration>,
     /// How long all of it could have taken; zero where it ended before that was known.
     pub time_limit: Duration,
+    /// What limited the service in the parts that had it at its limit, most important first; empty if it is not on this machine.
+    pub findings: Vec<doctor::Found>,
 }
 
 /// One trial and what was measured in it.

@@ -71,6 +71,10 @@ pub fn rows(outcome: &Outcome, gateway: Gateway) -> Rows {
         (None, Some(limited)) => rows.row("limited by", limited.to_string()),
         (None, None) => {}
     }
+    for (place, found) in outcome.findings.iter().enumerate() {
+        let name = if place == 0 { "bottleneck" } else { "" };
+        rows.row(name, format!("{} [{}]", found.sentence, found.code));
+    }
     rows.row("calm", format!("{} median response time without load", show_duration(outcome.calm)));
     match (outcome.rhythm.clusters, outcome.rhythm.gap) {
         (0, _) => {}

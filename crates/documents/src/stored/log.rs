@@ -5,7 +5,7 @@
 //! without a note it is what differs in the configuration and the facts that were recorded: all of it, because a difference
 //! that was not meant explains a result as well as one that was.
 
-use super::{ENVIRONMENT, Run, Said, table};
+use super::{ENVIRONMENT, Run, Said, Tested, table};
 use report::{Align, Table};
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -129,11 +129,11 @@ impl Log {
                 number(line.p95_ms),
                 number(line.lost),
                 line.verdict.clone(),
-                said(&line.said.bottleneck),
+                line.bottleneck(),
                 line.before.clone().unwrap_or_default(),
                 number(line.rate_gain),
                 number(line.p95_gain),
-                said(&line.said.decision),
+                line.decision(),
                 line.said.comments.join("; "),
             ];
             let cells: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
@@ -210,8 +210,8 @@ impl Line {
         let mut said = run.said.clone();
         let search = run.search();
         if said.bottleneck.is_none() {
-            let found = search.as_ref().and_then(|search| search.limited_by()).map(str::to_owned);
-            said.bottleneck = found.or_else(|| run.bottleneck());
+            let limited_by = || search.as_ref().and_then(|search| search.limited_by()).map(str::to_owned);
+            said.bottleneck = run.bottleneck().or_else(limited_by);
         }
         let trial = TrialLine::of(run);
         if let Some(trial) = &trial
@@ -268,6 +268,18 @@ impl Line {
         self.said.change.clone().unwrap_or_else(|| self.differences.join("; "))
     }
 
+    /// What limited it, and what experiments said of that.
+    fn bottleneck(&self) -> String {
+        let tested = self.said.tested_by.iter().map(Tested::by_later);
+        self.said.bottleneck.iter().cloned().chain(tested).collect::<Vec<_>>().join("; ")
+    }
+
+    /// What was decided; of an experiment without a decision, what it says of the finding that it was made for.
+    fn decision(&self) -> String {
+        let tested = || self.said.tested.iter().map(Tested::of_earlier).collect::<Vec<_>>().join("; ");
+        self.said.decision.clone().unwrap_or_else(tested)
+    }
+
     fn brought(&self) -> String {
         if let Some(effect) = &self.effect {
             return effect.clone();
@@ -309,9 +321,9 @@ impl Line {
                 .filter(|lost| *lost > 0.0)
                 .map_or(String::new(), |lost| format!("{:.2} %", 100.0 * lost)),
             self.verdict.clone(),
-            self.said.bottleneck.clone().unwrap_or_default(),
+            self.bottleneck(),
             self.brought(),
-            self.said.decision.clone().unwrap_or_default(),
+            self.decision(),
         ]
     }
 }

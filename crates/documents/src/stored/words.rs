@@ -1,7 +1,7 @@
 //! A stored run for people.
 
-use super::{ENVIRONMENT, Ended, Run, Said, Stored};
-use crate::run::parts;
+use super::{ENVIRONMENT, Ended, Run, Said, Stored, Tested};
+use crate::run::{FINDINGS, parts};
 use crate::watched::SAMPLES;
 use crate::words::paragraph;
 use measure::{Histogram, Recorded, Second, Series, Stage};
@@ -113,9 +113,25 @@ impl Said {
             ("decision", self.decision.clone().unwrap_or_default()),
             ("deleted", self.deleted.clone().unwrap_or_default()),
         ];
+        lines.extend(self.tested.iter().map(|tested| ("finding", tested.of_earlier())));
+        lines.extend(self.tested_by.iter().map(|tested| ("finding", tested.by_later())));
         lines.extend(self.comments.iter().map(|comment| ("comment", comment.clone())));
         lines.retain(|(_, text)| !text.is_empty());
         lines.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
+    }
+}
+
+impl Tested {
+    /// At the experiment: `workers of r5: confirmed`.
+    pub(super) fn of_earlier(&self) -> String {
+        let of = self.run.as_ref().map_or(String::new(), |run| format!(" of {run}"));
+        format!("{}{of}: {}", self.finding, self.outcome)
+    }
+
+    /// At the run of the finding: `workers: confirmed by r12`.
+    pub(super) fn by_later(&self) -> String {
+        let by = self.run.as_ref().map_or(String::new(), |run| format!(" by {run}"));
+        format!("{}: {}{by}", self.finding, self.outcome)
     }
 }
 
@@ -216,8 +232,8 @@ pub(super) fn flat(text: &str) -> Vec<(String, String)> {
     match super::parsed(text) {
         Json::Object(members) => members
             .into_iter()
-            // Samples are for `--json`; their summary is next to them.
-            .filter(|(name, value)| name != SAMPLES && !value.is_null())
+            // Samples and evidence are for `--json`; their summaries are next to them.
+            .filter(|(name, value)| name != SAMPLES && name != FINDINGS && !value.is_null())
             .map(|(name, value)| (name, plain(value)))
             .collect(),
         other => vec![(plain(other), String::new())],

@@ -42,14 +42,22 @@ fn primary(found: &Value) -> &str {
 }
 
 #[test]
-fn a_slower_candidate_is_worse() {
+fn a_slower_candidate_is_worse_and_refutes_the_finding_it_was_made_for() {
     let _slot = beside_others();
     again_if_disturbed(|| {
         let folder = tempfile::tempdir().unwrap();
         let ledger = folder.path().join("ledger.sqlite");
         let ledger = ["--ledger", ledger.to_str().unwrap()];
         let flags = [&["--json"], &ledger[..]].concat();
-        let output = experiment(folder.path(), &file(&[("8ms", "--wait 8ms")], "ends: decided\n"), &flags);
+        let more = "ends: decided\nhypothesis: { finding: workers, run: r1 }\n";
+        let file = file(&[("8ms", "--wait 8ms")], more);
+        // The run of the finding is looked for before anything is started.
+        let without = experiment(folder.path(), &file, &flags);
+        assert_eq!(without.status.code(), Some(2), "{}", text(&without.stdout));
+        assert!(text(&without.stderr).contains("the ledger has no run r1"), "{}", text(&without.stderr));
+        // Port 1 refuses: the run is recorded all the same.
+        headroom(&[&["load", "http://127.0.0.1:1/", "-n", "1"], &ledger[..]].concat()).output().unwrap();
+        let output = experiment(folder.path(), &file, &flags);
         let (found, story) = document(&output);
         assert_eq!(output.status.code(), Some(0), "{story}");
         assert_eq!(primary(&found), "worse", "{found:#}\n{story}");
@@ -69,6 +77,9 @@ fn a_slower_candidate_is_worse() {
         let log = headroom(&[&["log", "--format", "csv"], &ledger[..]].concat()).output().unwrap();
         let log = text(&log.stdout);
         assert!(log.contains("wait: 5ms -> 8ms") && log.contains(",worse,"), "{log}");
+        // The finding is refuted, which both runs have.
+        assert_eq!(found["hypothesis"]["outcome"], "refuted", "{found:#}");
+        assert!(log.contains("workers of r1: refuted") && log.contains("workers: refuted by r2"), "{log}");
     });
 }
 

@@ -147,6 +147,7 @@ on_both!(
     runs_are_selected_and_sorted,
     what_was_changed_is_found,
     deleted_data_leaves_its_digest,
+    an_experiment_refers_to_the_run_of_its_finding,
     what_is_exported_comes_back_equal,
     a_crash_in_the_middle_of_a_write_loses_nothing,
     processes_that_write_at_once_lose_nothing,

@@ -5,10 +5,11 @@ use super::block::Tally;
 use super::stage::{End, POWER, Session};
 use crate::calibrate::changed_server;
 use config::experiment::Design as Asked;
+use control::diagnosis::Outcome;
 use control::trial::{Design, Effect, Finding, Measure, Probing, Stopped, Trial, Verdict as Found, Void};
 use documents::experiment::{
-    Answers, ArmAnswers, Candidate as Shown, Difference, Example, Experiment, Fleet, NoiseFloor, Part, Plan,
-    Verdict, Voids,
+    Answers, ArmAnswers, Candidate as Shown, Difference, Example, Experiment, Fleet, Hypothesis, NoiseFloor,
+    Part, Plan, Verdict, Voids,
 };
 use stats::{Interval, median};
 
@@ -47,6 +48,11 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
         void_blocks: voids.len(),
         voids: counted(voids),
         ended: end.words(),
+        hypothesis: file.hypothesis.as_ref().map(|hypothesis| Hypothesis {
+            finding: hypothesis.finding.code(),
+            run: hypothesis.run.clone(),
+            outcome: outcome(trial).name(),
+        }),
         fleet: file
             .fleet
             .map(|fleet| Fleet::of(&verdicts, fleet.servers, fleet.per_hour))
@@ -57,6 +63,13 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
         notes: notes(session, trial, &answers),
         answers,
     }
+}
+
+/// What the primary measure says of the finding that the experiment was made for.
+fn outcome(trial: Option<&Trial>) -> Outcome {
+    let all = trial.map(Trial::verdicts).unwrap_or_default();
+    let primary = all.iter().filter(|found| found.measure == 0).map(|found| found.finding);
+    Outcome::of(&primary.collect::<Vec<_>>())
 }
 
 fn design(session: &Session<'_>, trial: Option<&Trial>) -> (&'static str, String) {

@@ -334,6 +334,7 @@ impl<'a> Session<'a> {
             ended: end.words(),
             verdicts: Vec::new(),
             candidates: Vec::new(),
+            hypothesis: None,
             fleet: Vec::new(),
             answers: Answers { complete: true, ..Answers::default() },
             search: None,

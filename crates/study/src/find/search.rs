@@ -10,6 +10,7 @@
 //! longer than the goal allows, so that a recovery follows and not a calm service.
 
 use super::{Came, Event, Events, Part, Wanted};
+use crate::doctor::{Attendance, Interval as Times};
 use crate::parts::{Calm, Driver, Halt, Load, Time};
 use control::search::closed_loop::{ClosedLoop, Knee, Next};
 use control::search::limits::{protected, usual_bound};
@@ -17,12 +18,13 @@ use control::search::recovery::Recovery;
 use control::search::rhythm::{Rhythm, missed_when_calm};
 use control::search::time_bound::{load_time, step_length, whole_time};
 use control::search::{
-    CapacitySearch, Condition, Found, Goal, Interval, Purpose, Report, Settings, Step, Trial, TrialOutcome,
+    CapacitySearch, Condition, Found, Goal, Interval, Loaded, Purpose, Report, Settings, Step, Trial, TrialOutcome,
 };
 use documents::find::{Ended, Outcome, Proof, Tried, so_far};
+use host::Service;
 use load::Progress;
 use measure::{Measurement, SUCCEEDED};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use units::{Quantile, Rate, show_duration};
 
 /// The target cannot be searched.
@@ -56,12 +58,14 @@ pub(super) struct Search<'a> {
     driver: Driver<'a>,
     events: &'a mut Events<'a>,
     trials: Vec<Tried>,
+    /// The parts that put load on the service, with their times.
+    loaded: Vec<(Loaded, Times)>,
 }
 
 impl<'a> Search<'a> {
     /// A search that has not begun.
     pub(super) fn new(load: &'a Load<'a>, time: &'a Time, events: &'a mut Events<'a>) -> Self {
-        Search { driver: Driver { load, time }, events, trials: Vec::new() }
+        Search { driver: Driver { load, time }, events, trials: Vec::new(), loaded: Vec::new() }
     }
 
     /// Runs it to its end, or until it is interrupted.
@@ -70,6 +74,7 @@ impl<'a> Search<'a> {
     /// The target does not respond like a service, or load cannot be generated.
     pub(super) fn run(mut self, wanted: Wanted) -> Result<Outcome, SearchError> {
         let first = self.first_answers()?;
+        let attendance = wanted.doctor.then(|| self.attend()).flatten();
         let mut outcome = Outcome {
             target: self.driver.load.target.url.clone(),
             goal: wanted.goal.clone().unwrap_or_else(|| goal_of(first)),
@@ -87,6 +92,7 @@ impl<'a> Search<'a> {
             rhythm: Rhythm::default(),
             verification: None,
             time_limit: Duration::ZERO,
+            findings: Vec::new(),
         };
         outcome.ended = match self.search(&wanted, &mut outcome) {
             Ok(ended) => ended,
@@ -98,9 +104,20 @@ impl<'a> Search<'a> {
         if outcome.ended != Ended::Done && outcome.interval().is_none() {
             outcome.found = so_far(&self.trials);
         }
+        let best_at = outcome.knee.as_ref().map(|knee| knee.best_at);
+        let at_limit = self.loaded.iter().filter(|(loaded, _)| loaded.is_at_limit(best_at));
+        let at_limit: Vec<Times> = at_limit.map(|(_, interval)| *interval).collect();
+        let examined = attendance.and_then(|attendance| attendance.end_of(&at_limit));
+        outcome.findings = examined.map(|examined| examined.findings()).unwrap_or_default();
         outcome.trials = self.trials;
         outcome.elapsed = self.driver.time.elapsed();
         Ok(outcome)
+    }
+
+    /// Begins to examine the service, if it is on this machine.
+    fn attend(&self) -> Option<Attendance> {
+        let address = self.driver.load.target.socket_address()?;
+        Some(Attendance::begin(move || Service::listening_at(address)))
     }
 
     fn search(&mut self, wanted: &Wanted, outcome: &mut Outcome) -> Result<Ended, SearchError> {
@@ -215,11 +232,13 @@ impl<'a> Search<'a> {
                 }
             };
             let part = Part::ClosedStep { connections: concurrency };
+            let begun = Instant::now();
             let (measured, _) = self.part(
                 part,
                 |step| Came::Step(step),
                 |driver, show| driver.closed_step(concurrency, length, best, show),
             )?;
+            self.loaded.push((Loaded::Step { connections: concurrency }, (begun, Instant::now())));
             if measured.throughput > best {
                 best = measured.throughput;
             }
@@ -253,12 +272,14 @@ impl<'a> Search<'a> {
     }
 
     fn trial(&mut self, goal: &Goal, trial: Trial, prove: bool) -> Result<TrialOutcome, SearchError> {
+        let begun = Instant::now();
         let (judged, measured) = self.part(
             Part::Trial { trial, prove },
             |judged| Came::Trial(judged),
             |driver, show| driver.trial(goal, trial, prove, show),
         )?;
         let outcome = judged.outcome;
+        self.loaded.push((Loaded::Trial { missed: outcome.is_bad() }, (begun, Instant::now())));
         self.trials.push(Tried::of(judged, &measured));
         Ok(outcome)
     }

@@ -51,6 +51,9 @@ use thiserror::Error;
 /// are eliminated. With several variables the best combination is found, or (find: effects) the effect of each variable and
 /// whether they depend on each other.
 ///
+/// An experiment file of `headroom doctor --experiment` names the finding that it is to prove: the result says whether it is
+/// confirmed or refuted, and the ledger keeps that with the run of the finding.
+///
 /// A candidate whose command differs from that of the control in more than one place is refused. Requests that change data are
 /// refused, unless the service that gets copies of them has own_store: true.
 ///
@@ -139,6 +142,14 @@ pub enum UsageError {
         /// A block.
         block: Duration,
     },
+    /// The run of the hypothesis.
+    #[error(
+        "the run of `hypothesis` is not there; give the ledger that has it with --ledger, or remove `run` from the file"
+    )]
+    Run(#[source] ledger::Error),
+    /// It is named by what is no name of a run.
+    #[error("`hypothesis.run`: {0}")]
+    RunName(String),
     /// No port is free.
     #[error("no free port on 127.0.0.1")]
     Port(#[source] std::io::Error),
@@ -191,6 +202,10 @@ pub fn run(args: &Args) -> Exit {
         interrupted: &|| interrupts.came(),
     };
     let mut recorder = Recorder::open(&args.ledger);
+    let earlier = match planned.finding_of.as_ref().map(|run| recorder.earlier(run)).transpose() {
+        Ok(earlier) => earlier.flatten(),
+        Err(source) => return refuse(&UsageError::Run(source)),
+    };
     let config = plan::recorded(&planned.file, &planned.commands).to_string();
     let target = planned.file.name.as_str();
     let begun = recorder.begin(About { command: "experiment", target, config, parent: None });
@@ -200,6 +215,9 @@ pub fn run(args: &Args) -> Exit {
     match found {
         Ok(found) => {
             recorder.finish(begun, None, Some(found.json().to_string()));
+            if let Some(hypothesis) = found.hypothesis.as_ref().filter(|_| !args.plan) {
+                recorder.tested(begun, hypothesis.finding, hypothesis.outcome, earlier);
+            }
             say(args, &found)
         }
         Err(error) => {

@@ -4,6 +4,7 @@ use super::recording::{Live, Whole};
 use super::{Args, UsageError};
 use crate::commands::load;
 use crate::inputs::{self, BadLines, FormatArgs};
+use crate::ledger_file::RunName;
 use ::load::{Arrivals, Base, Connecting, Course, Model, Plan, Servers, Target, Targets, Work};
 use config::experiment::{Experiment, Find, Pace, Recorded, Requests, SecondControl, changes};
 use host::Service;
@@ -23,6 +24,8 @@ pub struct Planned {
     pub candidates: Vec<Arm>,
     pub recording: Option<Box<dyn Recording>>,
     pub connecting: Connecting,
+    /// The run of the finding that the experiment is made for.
+    pub finding_of: Option<RunName>,
     /// The commands as they are started, by the name of the arm.
     pub commands: Vec<(String, String)>,
 }
@@ -37,6 +40,7 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
         file.time = time;
         file.warm_up = file.warm_up.min(time / 4);
     }
+    let finding_of = finding_of(&file)?;
     let mut source = Source::read(&file)?;
     let recording = source.recording(args, file.pace)?;
     refuse_writes(&file, &source)?;
@@ -81,14 +85,21 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
     }
     let commands = all().filter_map(|arm| Some((arm.name.clone(), arm.command.clone()?))).collect();
     let connecting = args.connect.connecting(resolver, secure, matches!(model, Model::Open { .. }))?;
-    Ok(Planned { file, control, second_control, candidates, recording, connecting, commands })
+    Ok(Planned { file, finding_of, control, second_control, candidates, recording, connecting, commands })
 }
 
 /// Refuses what can be refused without asking for addresses or processes.
 pub fn check(path: &Path) -> Result<(), UsageError> {
     let file = config::experiment::read(path).map_err(UsageError::File)?;
+    finding_of(&file)?;
     let source = Source::read(&file)?;
     refuse_writes(&file, &source)
+}
+
+/// The run that the hypothesis names.
+fn finding_of(file: &Experiment) -> Result<Option<RunName>, UsageError> {
+    let run = file.hypothesis.as_ref().and_then(|hypothesis| hypothesis.run.as_deref());
+    run.map(str::parse).transpose().map_err(UsageError::RunName)
 }
 
 /// The experiment as the ledger has it.
@@ -112,6 +123,9 @@ pub fn recorded(file: &Experiment, commands: &[(String, String)]) -> Value {
     };
     json!({
         "experiment": file.name, "variable": file.variable, "load": load, "pace": pace,
+        "hypothesis": file.hypothesis.as_ref().map(|hypothesis| {
+            json!({ "finding": hypothesis.finding.code(), "run": hypothesis.run })
+        }),
         "control": arm(&file.control), "candidates": file.candidates.iter().map(arm).collect::<Vec<_>>(),
         "started": commands.iter().cloned().collect::<BTreeMap<String, String>>(),
         "margin": file.margin, "effect": file.effect, "harm": file.harm,

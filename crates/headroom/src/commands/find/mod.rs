@@ -60,6 +60,9 @@ use units::{InstanceCount, Rate};
 /// F is the duration of a full trial: the longest of 10 s, 1,000 requests at the best throughput (at most 30 s), and 5
 /// G. G is the mean time between clusters of late responses, 0 without clusters.
 ///
+/// A service on this machine is examined meanwhile, as by `headroom doctor`: what limited it while the goal was missed, and at the best
+/// throughput, is the bottleneck.
+///
 /// The gateway file protects the whole service. The measured path and all paths below it get a rate limit 5 % below the
 /// low end and an adaptive concurrency limit, which apply while the goal is missed. If failures (5xx, 429) limited the
 /// service, the rate limit at the low end always applies. All paths together get an adaptive concurrency limit that
@@ -120,6 +123,10 @@ pub struct Args {
     /// Overload the service to confirm the high end, even if it is not on this machine
     #[arg(long, help_heading = "Load")]
     prove_overload: bool,
+
+    /// Do not examine the service for what limits it, as headroom doctor does, where it is on this machine
+    #[arg(long, help_heading = "Load")]
+    no_doctor: bool,
 
     #[command(flatten)]
     request: RequestArgs,
@@ -387,6 +394,7 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
         prove_overload: args.prove_overload || target.is_loopback(),
         peak: peak.map(|rate| Peak { rate, instances }),
         only_path: args.only_path,
+        doctor: !args.no_doctor,
         run: None,
         date: WallTime::now().to_string().split('T').next().unwrap_or_default().to_owned(),
     };

@@ -102,6 +102,7 @@ fn outcome() -> Outcome {
         rhythm: Rhythm::default(),
         verification: Some(Duration::from_secs(10)),
         time_limit: Duration::from_secs(230),
+        findings: Vec::new(),
     }
 }
 

@@ -374,6 +374,37 @@ fn exported(ledger: &Ledger, ids: &[RunId]) -> String {
     String::from_utf8(lines).unwrap()
 }
 
+pub(super) fn an_experiment_refers_to_the_run_of_its_finding(place: &Location) {
+    let ledger = Ledger::open(place).unwrap();
+    let load = ledger.begin(&NewRun { process: None, ..new_run("a") }).unwrap();
+    let experiment = ledger.begin(&NewRun { process: None, ..new_run("b") }).unwrap();
+    let tested = |outcome: &str, run| Tested { finding: "workers".to_owned(), outcome: outcome.to_owned(), run };
+    ledger.note(experiment, &Note::Tested(tested("confirmed", Some(load)))).unwrap();
+    ledger.note(experiment, &Note::Tested(tested("open", None))).unwrap();
+    let notes = ledger.notes(&[load, experiment]).unwrap();
+    assert_eq!(notes[&load].tested_by, [(experiment, tested("confirmed", Some(load)))]);
+    assert_eq!(notes[&load].tested, []);
+    assert_eq!(notes[&experiment].tested, [tested("confirmed", Some(load)), tested("open", None)]);
+    // In another ledger it refers to the same run, which has another number there.
+    let lines = exported(&ledger, &[load, experiment]);
+    let folder = tempfile::tempdir().unwrap();
+    let other = Ledger::open(&folder.path().join("other.sqlite")).unwrap();
+    other.begin(&new_run("was here")).unwrap();
+    let imported = other.import(&mut lines.as_bytes()).unwrap();
+    let [(_, load), (_, experiment)] = imported.runs[..] else { panic!("{imported:?}") };
+    assert_eq!(
+        other.notes(&[load]).unwrap()[&load].tested_by,
+        [(experiment, tested("confirmed", Some(load)))]
+    );
+    assert_eq!(other.check(None).unwrap().problems, []);
+    // Without that run, the outcome is kept.
+    let lines = exported(&ledger, &[imported.runs[1].0]);
+    let alone = Ledger::open(&folder.path().join("alone.sqlite")).unwrap();
+    let (_, experiment) = alone.import(&mut lines.as_bytes()).unwrap().runs[0];
+    let kept = &alone.notes(&[experiment]).unwrap()[&experiment].tested;
+    assert_eq!(*kept, [tested("confirmed", None), tested("open", None)]);
+}
+
 pub(super) fn what_is_exported_comes_back_equal(place: &Location) {
     let ledger = Ledger::open(place).unwrap();
     let find = ledger.begin(&NewRun { command: "find".to_owned(), ..new_run("a") }).unwrap();
