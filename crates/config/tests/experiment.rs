@@ -201,7 +201,9 @@ fn a_hypothesis_names_a_finding_and_its_run() {
     let run = Some("r17".to_owned());
     assert_eq!(found("finding: debug, run: r17"), Some(Hypothesis { finding: Cause::Debug, run }));
     let told = |keys: &str| parsed(&with(keys)).unwrap_err().plain();
-    insta::assert_snapshot!([told("finding: worker"), told("run: r17"), told("finding: lock, run: ''")].concat());
+    insta::assert_snapshot!(
+        [told("finding: worker"), told("run: r17"), told("finding: lock, run: ''")].concat()
+    );
 }
 
 #[test]

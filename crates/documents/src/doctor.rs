@@ -154,17 +154,19 @@ impl Examined {
         let of = |finding: &Finding| {
             let after = self.seen.get(finding.since..).unwrap_or_default();
             let sentences::Sentence { sentence, evidence, change } = sentences::found(*finding, after, self);
-            let workers = self.more_workers().filter(|_| finding.cause == Cause::Workers);
+            let workers = (finding.cause == Cause::Workers).then(|| self.more_workers(finding)).flatten();
             let (code, since_seconds) = (finding.cause.code().to_owned(), finding.since);
             Found { code, sentence, evidence, since_seconds, change, workers }
         };
         self.diagnosis.findings.iter().map(of).collect()
     }
 
-    /// How many workers there should be for a trial, if they are counted.
-    fn more_workers(&self) -> Option<u32> {
-        let fit = self.fit().map(|fit| fit.by_memory.map_or(fit.by_processor, |most| most.min(fit.by_processor)));
-        Some(more_workers(self.known.workers?, fit))
+    /// How many workers there should be for a trial, if they are counted; of the finding that there are too few.
+    fn more_workers(&self, finding: &Finding) -> Option<u32> {
+        let fit =
+            self.fit().map(|fit| fit.by_memory.map_or(fit.by_processor, |most| most.min(fit.by_processor)));
+        let now = self.known.workers?;
+        Some(more_workers(now, fit, Some(finding.value * f64::from(now))))
     }
 
     /// How many processes that work on one request at a time fit its cores and its memory.

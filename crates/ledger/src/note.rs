@@ -250,9 +250,8 @@ mod tests {
 
     #[test]
     fn what_is_noted_is_read() {
-        let tested = |run| {
-            Note::Tested(Tested { finding: "workers".to_owned(), outcome: "open".to_owned(), run })
-        };
+        let tested =
+            |run| Note::Tested(Tested { finding: "workers".to_owned(), outcome: "open".to_owned(), run });
         let notes = [
             Note::Name("base".parse().unwrap()),
             Note::Tag { key: "team".to_owned(), value: Some("a \"b\"".to_owned()) },

@@ -275,9 +275,12 @@ fn server(words: &[String]) -> (usize, String, &'static Server) {
     (place, name, known.unwrap_or(&SERVERS[SERVERS.len() - 1]))
 }
 
-/// How many workers a diagnosis asks for: as many as fit, if these are more, else a quarter more.
-pub fn more_workers(now: u32, fit: Option<u32>) -> u32 {
-    fit.filter(|&fit| fit > now).unwrap_or(now + now.div_ceil(4).max(1))
+/// How many workers a diagnosis asks for: as many as fit, but no more than have a request under the load that was seen; at least a
+/// quarter more than now. `busy` is the number of workers that all requests together would keep busy.
+pub fn more_workers(now: u32, fit: Option<u32>, busy: Option<f64>) -> u32 {
+    let least = now + now.div_ceil(4).max(1);
+    let busy = busy.map_or(u32::MAX, |busy| libm::ceil(busy).clamp(0.0, f64::from(u32::MAX)) as u32);
+    fit.map_or(least, |fit| fit.min(busy)).max(least)
 }
 
 /// More requests at a time: more workers, or more threads where only these are given.
@@ -289,7 +292,9 @@ fn more_slots(server: &Server, numbers: &Numbers<'_>) -> Result<Change, NoChange
         return numbers.more_threads(&given);
     }
     let wanted = numbers.start.workers_wanted;
-    let raise = |now: u32| more_workers(now.max(1), wanted);
+    let raise = |now: u32| {
+        wanted.filter(|&wanted| wanted > now).unwrap_or_else(|| more_workers(now.max(1), None, None))
+    };
     numbers.raised("workers", server.workers, raise, Shows::Median)
 }
 
@@ -376,7 +381,8 @@ impl Numbers<'_> {
     /// Twice as many threads: `4`, or Puma's `MIN:MAX`.
     fn more_threads(&self, given: &Given) -> Result<Change, NoChange> {
         let none = || NoChange::NoOption { what: "threads", program: self.program.to_owned() };
-        let doubled = |count: &str| Ok(count.parse::<u32>().map_err(|_| none())?.saturating_mul(2).to_string());
+        let doubled =
+            |count: &str| Ok(count.parse::<u32>().map_err(|_| none())?.saturating_mul(2).to_string());
         let after = match given.value.split_once(':') {
             Some((least, most)) => format!("{}:{}", doubled(least)?, doubled(most)?),
             None => doubled(&given.value)?,
@@ -387,13 +393,7 @@ impl Numbers<'_> {
 }
 
 impl Change {
-    fn of_words(
-        variable: &'static str,
-        before: &str,
-        after: &str,
-        words: Vec<String>,
-        shows: Shows,
-    ) -> Self {
+    fn of_words(variable: &'static str, before: &str, after: &str, words: Vec<String>, shows: Shows) -> Self {
         let [before, after] = [before, after].map(str::to_owned);
         Change { variable, before, after, edit: Edit::Words(words), shows }
     }

@@ -227,7 +227,7 @@ pub(super) fn found(finding: Finding, seen: &[Seen], examined: &Examined) -> Sen
             let slots = known.slots.unwrap_or(0.0);
             let workers = known.workers.unwrap_or(0);
             let threads = if slots > f64::from(workers) { " (or of their threads)" } else { "" };
-            let more = examined.more_workers().unwrap_or(1);
+            let more = examined.more_workers(&finding).unwrap_or(1);
             let layout = known.layout.clone().unwrap_or_default();
             (
                 format!(

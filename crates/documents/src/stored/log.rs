@@ -268,9 +268,12 @@ impl Line {
         self.said.change.clone().unwrap_or_else(|| self.differences.join("; "))
     }
 
-    /// What limited it, and what experiments said of that.
+    /// What limited it, and what experiments said of that: of each finding the last.
     fn bottleneck(&self) -> String {
-        let tested = self.said.tested_by.iter().map(Tested::by_later);
+        let all = &self.said.tested_by;
+        let is_last =
+            |place: usize| !all[place + 1..].iter().any(|later| later.finding == all[place].finding);
+        let tested = (0..all.len()).filter(|&place| is_last(place)).map(|place| all[place].by_later());
         self.said.bottleneck.iter().cloned().chain(tested).collect::<Vec<_>>().join("; ")
     }
 
@@ -453,3 +456,64 @@ const SHELL: [&str; 16] = [
 ];
 /// Longer values are cut.
 const LONGEST: usize = 60;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored::Instant;
+
+    fn run(result: &str, said: Said) -> Run {
+        Run {
+            id: "r5".to_owned(),
+            parent: None,
+            repeat_of: None,
+            state: "done",
+            done: true,
+            command: "load".to_owned(),
+            command_line: String::new(),
+            version: "0.1.0".to_owned(),
+            target: "http://shop/".to_owned(),
+            started: Instant { second: String::new(), micros: String::new() },
+            ended: None,
+            error: None,
+            config: "{}".to_owned(),
+            host: Vec::new(),
+            host_after: Vec::new(),
+            result: Some(result.to_owned()),
+            facts: Vec::new(),
+            recorded: None,
+            said,
+        }
+    }
+
+    fn tested(finding: &str, outcome: &str, run: &str) -> Tested {
+        Tested { finding: finding.to_owned(), outcome: outcome.to_owned(), run: Some(run.to_owned()) }
+    }
+
+    #[test]
+    fn a_bottleneck_has_what_the_last_experiment_said_of_it() {
+        let found = r#"{"findings": [{"code": "workers", "sentence": "All are busy.", "evidence": [], "since_seconds": 0,
+            "change": "more"}]}"#;
+        let tested_by = vec![
+            tested("workers", "open", "r6"),
+            tested("lock", "refuted", "r7"),
+            tested("workers", "confirmed", "r8"),
+        ];
+        let line = Line::of(&run(found, Said { tested_by, ..Said::default() }));
+        assert_eq!(line.bottleneck(), "All are busy.; lock: refuted by r7; workers: confirmed by r8");
+        // Earlier versions kept the sentence alone.
+        let earlier = run(r#"{"bottleneck": "All are busy."}"#, Said::default());
+        assert_eq!(
+            (Line::of(&earlier).bottleneck(), earlier.findings()),
+            ("All are busy.".to_owned(), vec![])
+        );
+    }
+
+    #[test]
+    fn an_experiment_shows_its_outcome_unless_something_was_decided() {
+        let said = Said { tested: vec![tested("workers", "confirmed", "r5")], ..Said::default() };
+        assert_eq!(Line::of(&run("{}", said.clone())).decision(), "workers of r5: confirmed");
+        let decided = Said { decision: Some("keep".to_owned()), ..said };
+        assert_eq!(Line::of(&run("{}", decided)).decision(), "keep");
+    }
+}

@@ -131,7 +131,8 @@ impl Tested {
     /// At the run of the finding: `workers: confirmed by r12`.
     pub(super) fn by_later(&self) -> String {
         let by = self.run.as_ref().map_or(String::new(), |run| format!(" by {run}"));
-        format!("{}: {}{by}", self.finding, self.outcome)
+        let outcome = if self.outcome == "open" { "left open" } else { &self.outcome };
+        format!("{}: {outcome}{by}", self.finding)
     }
 }
 

@@ -10,9 +10,7 @@
 //! have them in the environment.
 
 use ::load::scenario::split_url;
-use config::experiment::{
-    Arm, Ends, Experiment, Hypothesis, Pace, Primary, Requests, SecondControl, Shared,
-};
+use config::experiment::{Arm, Ends, Experiment, Hypothesis, Pace, Primary, Requests, SecondControl, Shared};
 use control::diagnosis::{Cause, Change, Edit, NoChange, PORT, Shows, Start, bound, change};
 use documents::doctor::Found;
 use host::{CommandLine, Layout, NoService, Service, looks_secret};
@@ -37,6 +35,8 @@ pub struct Basis<'a> {
     pub paths: Vec<String>,
     /// How often.
     pub pace: Pace,
+    /// Whether two copies of the service would share another one, such as a database.
+    pub shared: Shared,
 }
 
 /// An experiment, and what it is about.
@@ -156,7 +156,7 @@ fn experiment(basis: Basis<'_>, finding: Cause, change: &Change, control: Arm, c
         control,
         candidates: vec![candidate],
         second_control: SecondControl::First,
-        shared: Shared::Unknown,
+        shared: basis.shared,
         primary: match change.shows {
             Shows::Median => Primary::P50,
             Shows::Tail => Primary::P95,
@@ -318,7 +318,10 @@ impl Launch {
     fn notes(&self, found: &Found, change: &Change) -> Vec<String> {
         let mut notes = vec![
             format!("Written by headroom doctor. It found: {}", found.sentence),
-            format!("To prove it, {} is changed from {} to {}.", change.variable, change.before, change.after),
+            format!(
+                "To prove it, {} is changed from {} to {}.",
+                change.variable, change.before, change.after
+            ),
             "headroom experiment FILE starts both, beside the service that was examined.".to_owned(),
         ];
         if !self.secrets.is_empty() {
@@ -353,7 +356,8 @@ fn differences(
 ) -> (BTreeMap<String, String>, Vec<String>) {
     let (mut found, mut secrets) = (BTreeMap::new(), Vec::new());
     for (name, value) in environment {
-        let of_session = SESSION.contains(&name.as_str()) || SESSIONS.iter().any(|begin| name.starts_with(begin));
+        let of_session =
+            SESSION.contains(&name.as_str()) || SESSIONS.iter().any(|begin| name.starts_with(begin));
         if of_session || own.get(name) == Some(value) {
             continue;
         }

@@ -18,7 +18,8 @@ use control::search::recovery::Recovery;
 use control::search::rhythm::{Rhythm, missed_when_calm};
 use control::search::time_bound::{load_time, step_length, whole_time};
 use control::search::{
-    CapacitySearch, Condition, Found, Goal, Interval, Loaded, Purpose, Report, Settings, Step, Trial, TrialOutcome,
+    CapacitySearch, Condition, Found, Goal, Interval, Loaded, Purpose, Report, Settings, Step, Trial,
+    TrialOutcome,
 };
 use documents::find::{Ended, Outcome, Proof, Tried, so_far};
 use host::Service;

@@ -18,13 +18,21 @@ pub(super) fn without(cause: Cause, start: &Start) -> Option<Change> {
         let Some(at) = (0..words.len()).find(|&at| fits(at)) else { continue };
         let before = words[at..at + option.len()].join(" ");
         let edit = Edit::Words(removed(words, at..at + option.len()));
-        return Some(Change { variable: name(cause), before, after: "off".to_owned(), edit, shows: Shows::ProcessorTime });
+        return Some(Change {
+            variable: name(cause),
+            before,
+            after: "off".to_owned(),
+            edit,
+            shows: Shows::ProcessorTime,
+        });
     }
     if cause == Cause::Profiler {
         return None;
     }
     // A mode that has a name gets another one.
-    let at = words.windows(2).position(|pair| ENVIRONMENTS.contains(&pair[0].as_str()) && is_development(&pair[1]));
+    let at = words
+        .windows(2)
+        .position(|pair| ENVIRONMENTS.contains(&pair[0].as_str()) && is_development(&pair[1]));
     if let Some(at) = at {
         let mut changed = words.clone();
         changed[at + 1] = PRODUCTION.to_owned();
@@ -69,11 +77,17 @@ fn off(variable: &str, value: &str) -> Option<String> {
         "FLASK_DEBUG" | "DJANGO_DEBUG" | "APP_DEBUG" => is_on.then(|| "0".to_owned()),
         // These are on with any text.
         "PYTHONDEVMODE" | "PYTHONASYNCIODEBUG" | "PYTHONTRACEMALLOC" => is_set.then(String::new),
-        "FLASK_ENV" | "RAILS_ENV" | "RACK_ENV" | "NODE_ENV" => is_development(value).then(|| PRODUCTION.to_owned()),
-        "ASPNETCORE_ENVIRONMENT" | "DOTNET_ENVIRONMENT" => is_development(value).then(|| "Production".to_owned()),
+        "FLASK_ENV" | "RAILS_ENV" | "RACK_ENV" | "NODE_ENV" => {
+            is_development(value).then(|| PRODUCTION.to_owned())
+        }
+        "ASPNETCORE_ENVIRONMENT" | "DOTNET_ENVIRONMENT" => {
+            is_development(value).then(|| "Production".to_owned())
+        }
         "XDEBUG_MODE" => (!matches!(value, "" | "off")).then(|| "off".to_owned()),
         "NODE_OPTIONS" => without_option(value, "--inspect"),
-        "JAVA_TOOL_OPTIONS" => without_option(value, "-agentlib:jdwp").or_else(|| without_option(value, "-Xrunjdwp")),
+        "JAVA_TOOL_OPTIONS" => {
+            without_option(value, "-agentlib:jdwp").or_else(|| without_option(value, "-Xrunjdwp"))
+        }
         _ => None,
     }
 }

@@ -18,17 +18,15 @@ pub(super) struct Given {
 
 /// The place and the name of the program of a command: of the first known one among the first words, which may be an interpreter
 /// and its options, else of the first word.
-pub(super) fn program<'a>(
-    words: &[String],
-    known: impl Iterator<Item = &'a str> + Clone,
-) -> (usize, String) {
+pub(super) fn program<'a>(words: &[String], known: impl Iterator<Item = &'a str> + Clone) -> (usize, String) {
     let name = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
     let found = words.iter().take(INTERPRETED).position(|word| {
         let name = name(word);
         known.clone().any(|known| !known.is_empty() && known == name)
     });
     // An interpreter runs its first argument.
-    let script = || words.iter().take(2).position(|word| !INTERPRETERS.iter().any(|one| name(word).starts_with(one)));
+    let script =
+        || words.iter().take(2).position(|word| !INTERPRETERS.iter().any(|one| name(word).starts_with(one)));
     let place = found.or_else(script).unwrap_or(0);
     (place, words.get(place).map(|word| name(word)).unwrap_or_default())
 }

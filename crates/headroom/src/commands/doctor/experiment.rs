@@ -6,7 +6,7 @@ use crate::ledger_file::{self, RunName};
 use crate::next::Line;
 use crate::output_file::{self, WriteError};
 use crate::{output, stored};
-use config::experiment::Pace;
+use config::experiment::{Pace, Shared};
 use documents::doctor::Examined;
 use documents::stored::{Load, Run};
 use host::Service;
@@ -36,10 +36,14 @@ pub enum NoExperiment {
     #[error("there are no runs yet; `headroom load URL` records one")]
     NoRuns,
     /// The load of the run cannot be repeated by a list of paths.
-    #[error("the requests of {0} are not GET of one URL without further headers; give the URL for the experiment with --url")]
+    #[error(
+        "the requests of {0} are not GET of one URL without further headers; give the URL for the experiment with --url"
+    )]
     Requests(String),
     /// The load is not known.
-    #[error("no requests were seen, so the load of the experiment is not known; watch the service under load")]
+    #[error(
+        "no requests were seen, so the load of the experiment is not known; watch the service under load"
+    )]
     NoLoad,
     /// The service of a run has ended.
     #[error("no service listens at {0} now; start it, or give its command with --command")]
@@ -71,7 +75,12 @@ pub fn check(file: &Path) -> Result<(), NoExperiment> {
 }
 
 /// Proves what was seen of a service: the load is the rate that it had.
-pub fn of_service(args: &Args, service: &Service, examined: &Examined, file: &Path) -> Result<(), NoExperiment> {
+pub fn of_service(
+    args: &Args,
+    service: &Service,
+    examined: &Examined,
+    file: &Path,
+) -> Result<(), NoExperiment> {
     let (paths, ports) = match &args.url {
         Some(url) => {
             let (path, port) = path_and_port(url).ok_or_else(|| NoExperiment::Url(url.clone()))?;
@@ -92,13 +101,17 @@ pub fn of_service(args: &Args, service: &Service, examined: &Examined, file: &Pa
         ports,
         paths,
         pace: known.unwrap_or(Pace::Users(NonZeroU32::MIN)),
+        // What it talks to was seen.
+        shared: if examined.known.destinations.is_empty() { Shared::Nothing } else { Shared::Unknown },
     };
     let mut proposal = propose(basis)?;
     if known.is_none() {
         return Err(NoExperiment::NoLoad);
     }
     if args.url.is_none() {
-        proposal.notes.push("The load is the rate that was seen, as GET of the path /; change `paths` to yours.".to_owned());
+        proposal.notes.push(
+            "The load is the rate that was seen, as GET of the path /; change `paths` to yours.".to_owned(),
+        );
     }
     write(&proposal, file)
 }
@@ -123,6 +136,7 @@ pub fn of_run(args: &Args, name: &RunName, file: &Path) -> Result<(), NoExperime
         ports: vec![port],
         paths: vec![path],
         pace: pace.unwrap_or(Pace::Users(NonZeroU32::MIN)),
+        shared: Shared::Unknown,
     };
     let proposal = propose(basis).map_err(|error| match error {
         NoProposal::NoCommand => NoExperiment::NotListening(run.target.clone()),

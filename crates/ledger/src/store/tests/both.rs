@@ -378,7 +378,8 @@ pub(super) fn an_experiment_refers_to_the_run_of_its_finding(place: &Location) {
     let ledger = Ledger::open(place).unwrap();
     let load = ledger.begin(&NewRun { process: None, ..new_run("a") }).unwrap();
     let experiment = ledger.begin(&NewRun { process: None, ..new_run("b") }).unwrap();
-    let tested = |outcome: &str, run| Tested { finding: "workers".to_owned(), outcome: outcome.to_owned(), run };
+    let tested =
+        |outcome: &str, run| Tested { finding: "workers".to_owned(), outcome: outcome.to_owned(), run };
     ledger.note(experiment, &Note::Tested(tested("confirmed", Some(load)))).unwrap();
     ledger.note(experiment, &Note::Tested(tested("open", None))).unwrap();
     let notes = ledger.notes(&[load, experiment]).unwrap();

@@ -23,6 +23,7 @@ fn basis<'a>(findings: &'a [Found], command: Option<&'a str>) -> Basis<'a> {
         ports: vec![8080],
         paths: vec!["/search?q=a".to_owned()],
         pace: Pace::Rate(Rate::per_second_of(100.0)),
+        shared: Shared::Unknown,
     }
 }
 
@@ -60,7 +61,10 @@ fn a_limit_is_set_for_both() {
         },
         quoted: false,
         directory: Some("/srv/my shop".to_owned()),
-        environment: BTreeMap::from([("PORT".to_owned(), "8080".to_owned()), ("A".to_owned(), "b".to_owned())]),
+        environment: BTreeMap::from([
+            ("PORT".to_owned(), "8080".to_owned()),
+            ("A".to_owned(), "b".to_owned()),
+        ]),
         secrets: vec!["DB_PASSWORD".to_owned()],
         port: Port::One(8080),
     };
@@ -88,7 +92,10 @@ fn what_cannot_be_written_is_said() {
     );
     assert!(error(&[found("workers", None)], None).contains("--command"));
     assert!(error(&[found("workers", None)], Some("/opt/shop --workers 2")).contains("the port 8080"));
-    assert!(error(&[found("lock", None)], Some("/opt/shop :8080")).contains("lock: the command of `shop` has no option"));
+    assert!(
+        error(&[found("lock", None)], Some("/opt/shop :8080"))
+            .contains("lock: the command of `shop` has no option")
+    );
     let findings = [found("workers", None)];
     let ports = |ports: &[u16]| {
         let basis = Basis { ports: ports.to_vec(), ..basis(&findings, Some("gunicorn app")) };
@@ -142,7 +149,8 @@ fn secrets_and_the_session_stay_out() {
     let of = |all: &[(&str, &str)]| -> BTreeMap<String, String> {
         all.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
     };
-    let service = of(&[("A", "1"), ("SAME", "x"), ("API_TOKEN", "x"), ("SSH_TTY", "x"), ("PWD", "/"), ("LANG", "C")]);
+    let service =
+        of(&[("A", "1"), ("SAME", "x"), ("API_TOKEN", "x"), ("SSH_TTY", "x"), ("PWD", "/"), ("LANG", "C")]);
     let (found, secrets) = differences(&service, &of(&[("SAME", "x"), ("LANG", "de")]));
     assert_eq!(found, of(&[("A", "1"), ("LANG", "C")]));
     assert_eq!(secrets, ["API_TOKEN"]);
