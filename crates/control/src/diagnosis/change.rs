@@ -430,7 +430,7 @@ impl fmt::Display for NoChange {
             }
             NoChange::NotInCommand(Cause::Descriptors) => f.write_str("the limit of descriptors is not known"),
             NoChange::NotInCommand(_) => {
-                f.write_str("neither the command nor its environment has an option that ends it")
+                f.write_str("neither the command nor its environment has an option that switches it off")
             }
         }
     }

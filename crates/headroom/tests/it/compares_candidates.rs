@@ -117,7 +117,10 @@ fn a_candidate_that_does_not_start_or_answers_differently_is_named() {
         (&size["of"], &"2048 bytes".into()),
         "{size:#}"
     );
-    assert!(!found["notes"].to_string().contains("answers differently"), "one thing is reported once: {found:#}");
+    assert!(
+        !found["notes"].to_string().contains("answers differently"),
+        "one thing is reported once: {found:#}"
+    );
     // Alone, there is nothing to compare.
     let output = experiment(folder.path(), &file(&candidates[..1], ""), &["--json"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));

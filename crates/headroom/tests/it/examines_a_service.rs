@@ -132,6 +132,8 @@ fn what_cannot_be_examined_is_refused() {
         (&["--cgroup", "/nowhere"], "/nowhere is no control group"),
         (&["--pid", "1", "-d", "1s"], "1s is not between 2s and 1h"),
         (&[], "--pid"),
+        (&["--run", "r1"], "--experiment"),
+        (&["--pid", "1", "--experiment", "/nowhere/prove.yaml"], "cannot write /nowhere/prove.yaml"),
     ] {
         let output = headroom(&[&["doctor"], flags].concat()).output().unwrap();
         assert!(refused(&output).contains(said), "{}", text(&output.stderr));

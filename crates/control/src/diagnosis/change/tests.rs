@@ -179,9 +179,13 @@ fn what_a_command_cannot_change_is_said() {
         (
             Debug,
             "python3 manage.py runserver",
-            "neither the command nor its environment has an option that ends it",
+            "neither the command nor its environment has an option that switches it off",
         ),
-        (Profiler, "gunicorn app", "neither the command nor its environment has an option that ends it"),
+        (
+            Profiler,
+            "gunicorn app",
+            "neither the command nor its environment has an option that switches it off",
+        ),
     ] {
         assert_eq!(said(cause, &start(command, &[])), expected, "{command}");
     }

@@ -119,6 +119,10 @@ pub fn of_service(
 /// Proves what was found during a run: the load is that of the run.
 pub fn of_run(args: &Args, name: &RunName, file: &Path) -> Result<(), NoExperiment> {
     let run = read(args, name)?;
+    let findings = run.findings();
+    if findings.is_empty() {
+        return Err(NoProposal::NothingFound.into());
+    }
     let url = match &args.url {
         Some(url) => url.clone(),
         None if is_plain(&run) => run.target.clone(),
@@ -126,7 +130,6 @@ pub fn of_run(args: &Args, name: &RunName, file: &Path) -> Result<(), NoExperime
     };
     let (path, port) = path_and_port(&url).ok_or(NoExperiment::Url(url))?;
     let service = service_at(&run.target);
-    let findings = run.findings();
     let pace = pace(&run);
     let basis = Basis {
         findings: &findings,
@@ -199,7 +202,7 @@ fn write(proposal: &Proposal, file: &Path) -> Result<(), NoExperiment> {
     }
     let change = &proposal.change;
     output::say(&format!(
-        "\n{} proves `{}`: {} {} -> {}\n{}",
+        "\n{} tests the finding `{}`: {} {} -> {}\n{}",
         file.display(),
         proposal.finding.code,
         change.variable,

@@ -145,6 +145,6 @@ Examples:
       headroom experiment prove.yaml
 
 Exit codes:
-  0   the service was watched, whatever was found; with --experiment, the file was written
-  1   the service ended before it could be judged, or no command proves what was found
+  0   the service was watched, whatever was found
+  1   the service ended before it could be judged, or nothing was written
   2   wrong usage, or no such service";
