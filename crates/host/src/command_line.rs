@@ -76,7 +76,10 @@ mod tests {
     #[test]
     fn a_title_is_no_command() {
         let of = |text: &str| words(text).map(|(words, title)| (words.map(|words| words.len()), title));
-        assert_eq!(of("gunicorn\0-w\02\0app\0"), Some((Some(4), "gunicorn -w 2 app".to_owned())));
+        assert_eq!(
+            of(&["gunicorn", "-w", "2", "app", ""].join("\0")),
+            Some((Some(4), "gunicorn -w 2 app".to_owned()))
+        );
         assert_eq!(of("sleep\0"), Some((Some(1), "sleep".to_owned())));
         // Puma of Debian 12, with the rest of the place that the command had.
         let title = "puma 5.6.5 (tcp://127.0.0.1:1) [tmp]";
@@ -88,7 +91,7 @@ mod tests {
 
     #[test]
     fn variables_have_names() {
-        let found = variables("A=1\0B=x=y\0=odd\01C=2\0no\0BASH_FUNC_f%%=() {\0");
+        let found = variables(&["A=1", "B=x=y", "=odd", "1C=2", "no", "BASH_FUNC_f%%=() {", ""].join("\0"));
         let expected = [("A", "1"), ("B", "x=y")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(found, BTreeMap::from(expected));
     }
