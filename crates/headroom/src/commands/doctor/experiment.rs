@@ -74,7 +74,7 @@ pub fn check(file: &Path) -> Result<(), NoExperiment> {
     }
 }
 
-/// Proves what was seen of a service: the load is the rate that it had.
+/// Proves what was seen of a service: the load is the one that it had.
 pub fn of_service(
     args: &Args,
     service: &Service,
@@ -89,10 +89,8 @@ pub fn of_service(
         None => (vec!["/".to_owned()], examined.known.listening.clone()),
     };
     let findings = examined.findings();
-    let rate = examined.budget.map(|budget| budget.rate);
-    let pace = rate.and_then(Rate::try_per_second).filter(|rate| rate.per_second() > 0.0);
     // Whether there is something to prove is said first.
-    let known = pace.map(Pace::Rate);
+    let known = examined.budget.and_then(|budget| seen_pace(budget.rate, budget.rate * budget.whole));
     let basis = Basis {
         findings: &findings,
         run: None,
@@ -109,11 +107,19 @@ pub fn of_service(
         return Err(NoExperiment::NoLoad);
     }
     if args.url.is_none() {
-        proposal.notes.push(
-            "The load is the rate that was seen, as GET of the path /; change `paths` to yours.".to_owned(),
-        );
+        proposal
+            .notes
+            .push("The load is what was seen, as GET of the path /; change `paths` to yours.".to_owned());
     }
     write(&proposal, file)
+}
+
+/// The load that was seen: at a service whose requests wait, as many at a time. At the same rate with equal gaps, none of them would.
+fn seen_pace(rate: f64, in_flight: f64) -> Option<Pace> {
+    let users =
+        (in_flight >= 1.5).then(|| NonZeroU32::new(in_flight.round().min(MOST_USERS) as u32)).flatten();
+    let rate = || Rate::try_per_second(rate).filter(|rate| rate.per_second() > 0.0).map(Pace::Rate);
+    users.map(Pace::Users).or_else(rate)
 }
 
 /// Proves what was found during a run: the load is that of the run.
@@ -213,6 +219,21 @@ fn write(proposal: &Proposal, file: &Path) -> Result<(), NoExperiment> {
     Ok(())
 }
 
+/// More requests at a time than this are a queue that need not be repeated.
+const MOST_USERS: f64 = 1_000.0;
 /// Flags of a run that sent something else than GET of one URL.
 const OTHER_REQUESTS: [&str; 8] =
     ["-X", "-m", "--method", "-H", "--header", "--data", "--scenario", "--targets"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_wait_are_repeated_as_users() {
+        let rate = |rate| Some(Pace::Rate(Rate::per_second_of(rate)));
+        assert_eq!(seen_pace(10.0, 5.2), NonZeroU32::new(5).map(Pace::Users));
+        assert_eq!(seen_pace(100.0, 0.4), rate(100.0));
+        assert_eq!(seen_pace(0.0, 0.0), None);
+    }
+}
