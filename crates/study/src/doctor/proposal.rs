@@ -10,7 +10,9 @@
 //! have them in the environment.
 
 use ::load::scenario::split_url;
-use config::experiment::{Arm, Ends, Experiment, Hypothesis, Pace, Primary, Requests, SecondControl, Shared};
+use config::experiment::{
+    Arm, Ends, Experiment, Find, Hypothesis, Pace, Primary, Requests, SecondControl, Shared,
+};
 use control::diagnosis::{Cause, Change, Edit, NoChange, PORT, Shows, Start, bound, change};
 use documents::doctor::Found;
 use host::{CommandLine, Layout, NoService, Service, looks_secret};
@@ -147,6 +149,9 @@ pub fn propose(basis: Basis<'_>) -> Result<Proposal, NoProposal> {
 
 fn experiment(basis: Basis<'_>, finding: Cause, change: &Change, control: Arm, candidate: Arm) -> Experiment {
     Experiment {
+        find: Find::Differences,
+        fleet: None,
+        compare_answers: true,
         name: format!("prove-{}", finding.code().replace('_', "-")),
         variable: change.variable.to_owned(),
         hypothesis: Some(Hypothesis { finding, run: basis.run }),
