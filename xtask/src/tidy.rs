@@ -44,6 +44,12 @@ fn rust(path: &str, text: &str, wrong: &mut Vec<String>) {
             wrong.push(format!("{path}: name the module by its idea; `{forbidden}` says nothing"));
         }
     }
+    // Most crates have no documentation tests, and `cargo test` does not look for any there.
+    let crate_of = path.split("/src/").next().unwrap_or_default();
+    let manifest = fs::read_to_string(format!("{crate_of}/Cargo.toml")).unwrap_or_default();
+    if manifest.contains("doctest = false") && has_documentation_test(text) {
+        wrong.push(format!("{path}: a documentation test that never runs; remove `doctest = false` from {crate_of}/Cargo.toml"));
+    }
     // The decision code has neither clock nor socket; the other rule of this kind is `cargo xtask bare`.
     let measured = ["crates/units/", "crates/stats/", "crates/control/"];
     if measured.iter().any(|room| path.starts_with(room))
@@ -53,6 +59,15 @@ fn rust(path: &str, text: &str, wrong: &mut Vec<String>) {
     {
         wrong.push(format!("{path}: time is an argument here"));
     }
+}
+
+/// Whether a comment opens a block of code without a language, which is Rust.
+fn has_documentation_test(text: &str) -> bool {
+    let comments = text.lines().map(str::trim_start);
+    let fences = comments.filter_map(|line| {
+        line.strip_prefix("///").or(line.strip_prefix("//!"))?.trim_start().strip_prefix("```")
+    });
+    fences.step_by(2).any(|language| language.is_empty() || language.starts_with("rust"))
 }
 
 fn everywhere(path: &str, text: &str, wrong: &mut Vec<String>) {
