@@ -69,6 +69,8 @@ fn sentence(difference: &Difference) -> String {
 
 fn place(part: &Part) -> String {
     let what = match (part.what, &part.path) {
+        // The number of lines, which contains the lines.
+        ("field", Some(path)) if path == "line" => "length".to_owned(),
         ("field", Some(path)) => path.clone(),
         (what, _) => what.replace('_', " "),
     };
@@ -128,6 +130,8 @@ mod tests {
             difference("field", Some(".id"), "999", Some("999")),
             difference("size", None, "10 bytes", Some("11 bytes")),
         ];
+        let lines = difference("field", Some("line"), "6 lines", Some("86 lines"));
+        assert_eq!(sentence(&lines), "/items length: 86 lines, control 6 lines (31 of 40)");
         assert_eq!(
             text(Answers { differences, undecided: 2, ignored: Vec::new(), ..equal }),
             "answers    DIFFERENT: candidate 4 does not answer as the control does\n\

@@ -306,7 +306,7 @@ fn notes(session: &Session<'_>, trial: Option<&Trial>, answers: &Answers) -> Vec
             }
         }
         if let (Some(ours), Some(theirs)) = (bytes(control), bytes(tally))
-            && answers.compared == 0
+            && !answers.differences.iter().any(|one| one.candidate == *name)
             && (theirs / ours - 1.0).abs() > SIZES_DIFFER
         {
             notes.push(format!(
