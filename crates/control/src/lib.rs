@@ -24,6 +24,7 @@ mod refusal;
 pub mod scaling;
 pub mod search;
 pub mod service_level;
+pub mod squeeze;
 mod statuses;
 pub mod trial;
 mod word;

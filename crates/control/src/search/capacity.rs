@@ -126,6 +126,16 @@ impl CapacitySearch {
         self.waited += after;
     }
 
+    /// From now on no rate above this is tried, whatever the settings say.
+    pub fn limit_to(&mut self, highest: Rate) {
+        self.ceiling = (highest, Ceiling::Allowed);
+    }
+
+    /// The highest rate that is tried.
+    pub fn highest(&self) -> Rate {
+        self.ceiling.0
+    }
+
     /// How long the search may still wait for the service.
     pub fn waiting_left(&self) -> Duration {
         self.settings.waiting.saturating_sub(self.waited)
@@ -248,7 +258,11 @@ impl CapacitySearch {
         }
         // Without a hint the first steps are a factor of four; near a hint they begin small and grow.
         let steps = self.good().count();
-        let factor = if self.settings.hint.is_some() { 1.0 + 0.12 * steps as f64 } else { 3.0 };
+        let factor = match self.settings.step {
+            Some(step) => 1.0 + step.get(),
+            None if self.settings.hint.is_some() => 1.0 + 0.12 * steps as f64,
+            None => 3.0,
+        };
         self.bracket(best * factor)
     }
 

@@ -12,6 +12,9 @@ pub struct Settings {
     pub hint: Option<Rate>,
     /// The first rate if there is no hint.
     pub start: Rate,
+    /// How much a rate that held is raised by, as a share of it, until one does not hold. `None`: by a factor of three, or
+    /// near a hint in small steps that grow.
+    pub step: Option<Ratio>,
     /// The lowest rate worth trying.
     pub lowest: Rate,
     /// The highest rate allowed.
@@ -49,6 +52,7 @@ impl Default for Settings {
         Settings {
             hint: None,
             start: Rate::per_second_of(10.0),
+            step: None,
             lowest: Rate::per_second_of(0.5),
             highest: Rate::per_second_of(1e6),
             sent: Rate::ZERO,
