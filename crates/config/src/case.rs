@@ -25,6 +25,7 @@ mod grid;
 mod keda_file;
 mod live;
 mod live_file;
+mod measured;
 mod merge;
 mod origins;
 mod patch;
@@ -37,7 +38,7 @@ mod space;
 mod tree;
 mod tuning;
 mod vary;
-mod words;
+pub(crate) mod words;
 pub mod write;
 
 pub use calibration::Calibration;

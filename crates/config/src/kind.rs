@@ -1,7 +1,7 @@
 //! What kind of file a file is: its keys tell.
 //!
 //! ## Why keys and not the name
-//! Gateway, scenario, case and experiment files are all YAML, and their users name them. Each kind has keys that no other kind
+//! Gateway, scenario, case, experiment and squeeze files are all YAML, and their users name them. Each kind has keys that no other kind
 //! has, such as `listen`, `flows` and `case`. A file with such keys of one kind is of that kind, and its reader says
 //! what is wrong with the others.
 
@@ -9,6 +9,7 @@ use crate::case::file::CaseTable;
 use crate::experiment::file::ExperimentTable;
 use crate::file::File;
 use crate::scenario::file::ScenarioTable;
+use crate::squeeze::file::SqueezeTable;
 use fields::{Keys, Place, Problem, Problems, Report};
 use std::path::Path;
 use yaml::Key;
@@ -24,10 +25,12 @@ pub enum Kind {
     Case,
     /// A control and candidates that are compared.
     Experiment,
+    /// More load on a few instances of a pool.
+    Squeeze,
 }
 
 impl Kind {
-    const ALL: [Kind; 4] = [Kind::Gateway, Kind::Scenario, Kind::Case, Kind::Experiment];
+    const ALL: [Kind; 5] = [Kind::Gateway, Kind::Scenario, Kind::Case, Kind::Experiment, Kind::Squeeze];
 
     /// What a user calls it.
     pub fn name(self) -> &'static str {
@@ -36,6 +39,7 @@ impl Kind {
             Kind::Scenario => "scenario file",
             Kind::Case => "case file",
             Kind::Experiment => "experiment file",
+            Kind::Squeeze => "squeeze file",
         }
     }
 
@@ -45,6 +49,7 @@ impl Kind {
             Kind::Scenario => ScenarioTable::keys(),
             Kind::Case => CaseTable::keys(),
             Kind::Experiment => ExperimentTable::keys(),
+            Kind::Squeeze => SqueezeTable::keys(),
         }
     }
 
@@ -61,7 +66,7 @@ impl Kind {
 pub fn kind(path: &Path) -> Result<Kind, Problems> {
     let text = fields::text_of(
         path,
-        "give a gateway file, a scenario file, a case file or an experiment file, which are UTF-8 text",
+        "give a gateway, scenario, case, experiment or squeeze file, which are UTF-8 text",
     )?;
     kind_of(&path.display().to_string(), &text)
 }
@@ -87,10 +92,11 @@ pub fn kind_of(name: &str, text: &str) -> Result<Kind, Problems> {
                 Place { path: String::new(), span: keys.first().map_or(0..0, |(key, _)| key.span.clone()) };
             let keys: Vec<String> = keys.iter().map(|(key, _)| format!("`{}`", key.name)).collect();
             let message = match keys.as_slice() {
-                [] => "a file without keys is no gateway file, scenario file, case file or experiment file"
-                    .to_owned(),
+                [] => {
+                    "a file without keys is no gateway, scenario, case, experiment or squeeze file".to_owned()
+                }
                 keys => format!(
-                    "the keys of this file ({}) do not tell whether it is a gateway file, a scenario file, a case file or an experiment file",
+                    "the keys of this file ({}) do not tell whether it is a gateway, scenario, case, experiment or squeeze file",
                     keys.join(", ")
                 ),
             };
@@ -114,7 +120,7 @@ pub fn kind_of(name: &str, text: &str) -> Result<Kind, Problems> {
 
 const HELP: &str = "a gateway file has `listen`, `pools` and `routes`; a scenario file has `scenario` and `flows`; a \
                     case file has `case`, `traffic` and `services`; an experiment file has `experiment`, `control` and \
-                    `candidates`";
+                    `candidates`; a squeeze file has `squeeze`, `pool` and `guards`";
 
 #[cfg(test)]
 mod tests {
@@ -130,6 +136,7 @@ mod tests {
             ("about: x\ncase: y\npools: {}", Kind::Case),
             ("  case: indented\n", Kind::Case),
             ("experiment: x\nload: { rate: 1/s }", Kind::Experiment),
+            ("squeeze: x\ngateway: y\npool: z", Kind::Squeeze),
             ("\"listen\": quoted\nunknown: 1", Kind::Gateway),
             // A value is no key.
             ("listen: |\n  case:\n", Kind::Gateway),

@@ -1,4 +1,4 @@
-//! The gateway file, the scenario file, the case file, and the experiment file.
+//! The gateway file, the scenario file, the case file, the experiment file, and the squeeze file.
 //!
 //! ```text
 //! text --yaml--> tree with spans --table--> File* tables --check--> gateway::settings::Settings
@@ -8,7 +8,7 @@
 //! what was found, the bound, the way out and the place in the source. The reader and the JSON Schema are generated
 //! from one declaration of the tables, in `file`. The crate `fields` has the parts that all files share.
 //!
-//! [`scenario`], [`case`] and [`experiment`] read the other files, with the same parts.
+//! [`scenario`], [`case`], [`experiment`] and [`squeeze`] read the other files, with the same parts.
 //!
 //! [`write()`] writes settings as a file; [`quick`] makes settings from a few flags.
 #![warn(missing_docs)]
@@ -21,6 +21,7 @@ mod kind;
 mod quick;
 pub mod scenario;
 mod schema;
+pub mod squeeze;
 mod write;
 
 pub use kind::{Kind, kind, kind_of};

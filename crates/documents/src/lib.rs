@@ -19,6 +19,7 @@ pub mod plan;
 pub mod run;
 pub mod scale;
 pub mod simulate;
+pub mod squeeze;
 pub mod stored;
 pub mod top;
 pub mod tune;

@@ -170,6 +170,11 @@ impl Run {
         found.and_then(|found| serde_json::from_value(found).ok()).unwrap_or_default()
     }
 
+    /// What an instance carries, where it is a squeeze that has ended.
+    pub fn squeezed(&self) -> Option<crate::squeeze::Kept> {
+        crate::squeeze::Kept::of(self.result.as_deref().filter(|_| self.command == "squeeze")?)
+    }
+
     /// What was found to limit the service during the run.
     pub(crate) fn bottleneck(&self) -> Option<String> {
         let result: Json = serde_json::from_str(self.result.as_deref()?).ok()?;

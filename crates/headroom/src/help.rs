@@ -66,7 +66,7 @@ fn is_command(line: &str) -> bool {
 
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Measure", &["load", "find", "doctor", "agent", "replay", "compare", "experiment"]),
+    ("Measure", &["load", "find", "doctor", "agent", "replay", "compare", "experiment", "squeeze"]),
     ("Protect", &["gateway", "top", "explain"]),
     (
         "Scale",

@@ -105,7 +105,7 @@ impl Admin {
     ///
     /// # Errors
     /// As [`Admin::get`].
-    pub(crate) fn change(&mut self, method: &str, path: &str, body: &str) -> Result<(), AdminError> {
+    pub fn change(&mut self, method: &str, path: &str, body: &str) -> Result<(), AdminError> {
         self.request(method, path, body).map(|_| ())
     }
 
@@ -134,7 +134,7 @@ impl Admin {
         let detail = serde_json::from_slice::<serde_json::Value>(&body).unwrap_or_default();
         let mut detail = detail["detail"].as_str().unwrap_or("no details").to_owned();
         if status == 401 {
-            detail += "; set `live.gateway.token_file`";
+            detail += "; give its token with `token_file`";
         }
         Err(AdminError::Refused { address: self.address.clone(), status, detail })
     }

@@ -42,6 +42,6 @@ pub use record::{Begin, DecisionLine, Line, Record};
 pub use remote::{Remote, WITHDRAWN_AFTER};
 pub use replay::{ReplayError, Replayed, begin, replay};
 pub use sample::{Counts, InstanceSample, Quality, Sample};
-pub use source::{FileSource, GatewaySource, Source, SourceError, Totals};
+pub use source::{FileSource, GatewaySource, Source, SourceError, Totals, pool_path};
 pub use switches::switch;
 pub use target::{Event, Instance, Phase, RemoteTarget, Snapshot, Target, TargetError, Usage};

@@ -176,7 +176,7 @@ impl Source for FileSource {
 }
 
 /// The path of a pool: its name may have any characters.
-pub(crate) fn pool_path(pool: &str) -> String {
+pub fn pool_path(pool: &str) -> String {
     let mut path = "/pools/".to_owned();
     for byte in pool.bytes() {
         match byte {

@@ -6,6 +6,7 @@
 //! find   the search for the highest rate that holds a goal
 //! doctor what limits a service on this machine, from what the kernel shows of it while it works
 //! experiment  a control against candidates: which is better, worse or the same
+//! squeeze  what an instance behind a gateway carries, under the traffic that is there
 //! forecast  the next two days of a load, with how good such forecasts were so far
 //! plan   capacity: replicas for a load, the bottleneck, and what one more of each part brings
 //! tune   cheaper settings of a case that keep its goal: the search, the frontier, what each change saves
@@ -27,6 +28,7 @@ pub mod load;
 mod parts;
 pub mod plan;
 pub mod simulate;
+pub mod squeeze;
 pub mod tune;
 
 pub use launch::{Launched, NoLaunch, Output};

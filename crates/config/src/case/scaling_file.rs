@@ -2,8 +2,10 @@
 
 use super::behavior_file::FileBehavior;
 use super::keda_file::{KedaTable, OutageTable};
-use super::words::{Change, Moment, Number, OriginText, Percentage, QueryMetric, Utilization, Zone};
-use fields::{At, Count, Frequency, Names, Share, Span, Switch, Text, tables};
+use super::words::{
+    CapacityText, Change, Moment, Number, OriginText, Percentage, QueryMetric, Utilization, Zone,
+};
+use fields::{At, Count, Names, Share, Span, Switch, Text, tables};
 
 tables! {
     /// What scales a service: alarms with policies and schedules, `hpa`, `keda`, or `knative`.
@@ -22,9 +24,9 @@ tables! {
         monitoring: Option<At<Text>>,
         /// Which instances are stopped first: `oldest` or `newest`. Default: oldest.
         ends: Option<At<Text>>,
-        /// Requests per second that one instance carries within the goal, for the elasticity scores. Default:
-        /// measured in the run.
-        capacity: Option<At<Frequency>>,
+        /// What one instance carries within the goal, for the elasticity scores and `headroom plan`: a rate, or the JSON of
+        /// `headroom squeeze` or `headroom find`, relative to this file. Default: measured in the run.
+        capacity: Option<At<CapacityText>>,
         /// When a cooldown begins: `fulfilled` (the instances run) or `decision`. Default: fulfilled.
         cooldown_from: Option<At<Text>>,
         /// The policies to which a cooldown applies: `target` (all of the service) or `policy` (the one that scaled).

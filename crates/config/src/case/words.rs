@@ -2,7 +2,7 @@
 
 use control::scaling::hpa::Quantity;
 use control::search::Condition;
-use fields::{At, Read, Report, Scalar, Share, scalar};
+use fields::{At, Frequency, Read, Report, Scalar, Share, scalar};
 use import::Origin;
 use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
@@ -12,7 +12,7 @@ use sim::settings::{Distribution, PodMetric};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
-use units::parse_duration;
+use units::{Rate, parse_duration};
 use yaml::{Kind, Node};
 
 /// A number that is not below zero.
@@ -289,6 +289,25 @@ impl Scalar for GoalText {
     const EXPECTED: &'static str = "a goal, such as `p(95)<600ms`";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok().map(GoalText)
+    }
+}
+
+/// What an instance carries: a rate, or a file with the result of a measurement.
+#[derive(Debug, Clone)]
+pub(crate) enum CapacityText {
+    Rate(Rate),
+    File(String),
+}
+scalar!(CapacityText, { "type": "string" });
+
+impl Scalar for CapacityText {
+    const EXPECTED: &'static str =
+        "a rate with its unit or the JSON of a measurement, such as `100/s` or `squeeze.json`";
+    fn parse(text: &str) -> Option<Self> {
+        let is_file = text.ends_with(".json");
+        Frequency::parse(text)
+            .map(|rate| CapacityText::Rate(rate.0))
+            .or_else(|| is_file.then(|| CapacityText::File(text.to_owned())))
     }
 }
 

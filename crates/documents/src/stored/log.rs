@@ -40,7 +40,7 @@ pub struct Line {
     pub before: Option<String>,
     /// What differs from that run in what was recorded, each as `NAME: BEFORE -> AFTER`.
     pub differences: Vec<String>,
-    /// Good responses a second; of a search, the rate that it found.
+    /// Good responses a second; of a search, the rate that it found, and of a squeeze that of an instance.
     pub rate_per_second: Option<f64>,
     /// Quantiles of the response time, in milliseconds.
     pub p50_ms: Option<f64>,
@@ -208,10 +208,11 @@ impl TrialLine {
 impl Line {
     fn of(run: &Run) -> Self {
         let mut said = run.said.clone();
-        let search = run.search();
+        let (search, squeezed) = (run.search(), run.squeezed());
         if said.bottleneck.is_none() {
             let limited_by = || search.as_ref().and_then(|search| search.limited_by()).map(str::to_owned);
-            said.bottleneck = run.bottleneck().or_else(limited_by);
+            let ran_out = || squeezed.as_ref().map(|squeezed| squeezed.ran_out.clone());
+            said.bottleneck = run.bottleneck().or_else(limited_by).or_else(ran_out);
         }
         let trial = TrialLine::of(run);
         if let Some(trial) = &trial
@@ -241,7 +242,11 @@ impl Line {
             said,
             before: None,
             differences: Vec::new(),
-            rate_per_second: search.as_ref().map_or(measured.and_then(rate), |search| search.rate()),
+            rate_per_second: match (&search, &squeezed) {
+                (Some(search), _) => search.rate(),
+                (None, Some(squeezed)) => squeezed.low,
+                (None, None) => measured.and_then(rate),
+            },
             p50_ms: quantile(Quantile::P50),
             p95_ms: quantile(Quantile::P95),
             lost: measured.map(lost),

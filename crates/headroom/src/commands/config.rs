@@ -1,7 +1,7 @@
 //! `headroom config`: is a file right, and what may stand in it?
 
 use super::simulate::refuse;
-use super::{experiment, gateway, load, simulate};
+use super::{experiment, gateway, load, simulate, squeeze};
 use crate::exit::Exit;
 use crate::next::Line;
 use crate::output;
@@ -20,7 +20,7 @@ pub struct Args {
 enum Command {
     /// Report all errors in a file; exit code 0 if there are none, 2 otherwise
     Check {
-        /// Gateway, scenario, case or experiment file; its keys tell which
+        /// Gateway, scenario, case, experiment or squeeze file; its keys tell which
         file: PathBuf,
     },
     /// Print the JSON Schema of a kind of file, for editors
@@ -42,6 +42,8 @@ enum Kind {
     Case,
     /// A control and candidates, for experiment
     Experiment,
+    /// A pool whose instances get more load, for squeeze
+    Squeeze,
 }
 
 /// Checks or prints.
@@ -51,6 +53,7 @@ pub fn run(args: &Args) -> Exit {
         Command::Schema { kind: Kind::Gateway } => output::print(&config::schema_text()),
         Command::Schema { kind: Kind::Case } => output::print(&config::case::schema_text()),
         Command::Schema { kind: Kind::Experiment } => output::print(&config::experiment::schema_text()),
+        Command::Schema { kind: Kind::Squeeze } => output::print(&config::squeeze::schema_text()),
         Command::Schema { kind: Kind::Scenario } => output::print(&config::scenario::schema_text()),
     }
 }
@@ -69,6 +72,7 @@ fn check(file: &Path) -> Exit {
             Err(error) => Err(refuse(&error)),
         },
         config::Kind::Experiment => experiment::check(file).map(|()| (0, "headroom experiment")),
+        config::Kind::Squeeze => squeeze::check(file).map(|()| (0, "headroom squeeze")),
     };
     let (warnings, next) = match checked {
         Ok(checked) => checked,

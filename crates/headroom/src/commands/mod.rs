@@ -32,5 +32,6 @@ pub mod scale;
 mod schema;
 pub mod show;
 pub mod simulate;
+pub mod squeeze;
 pub mod top;
 pub mod tune;

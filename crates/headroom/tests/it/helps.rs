@@ -3,7 +3,7 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 43] = [
+const COMMANDS: [&[&str]; 44] = [
     &[],
     &["load"],
     &["find"],
@@ -12,6 +12,7 @@ const COMMANDS: [&[&str]; 43] = [
     &["replay"],
     &["compare"],
     &["experiment"],
+    &["squeeze"],
     &["gateway"],
     &["top"],
     &["explain"],

@@ -75,6 +75,8 @@ mod service;
 mod simulates_a_case;
 /// Requests that two parsers may read differently, through the gateway to nginx, HAProxy, gunicorn and Node.
 mod smuggling;
+/// `headroom squeeze`: `kill -9` in its middle, and a second one beside it.
+mod squeezes;
 /// Bodies of a gigabyte through the gateway.
 mod streams_in_bounded_memory;
 /// `kill -9` of an instance behind the gateway.

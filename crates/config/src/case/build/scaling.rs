@@ -6,7 +6,9 @@ use super::Builder;
 use super::alarms::NamedAlarm;
 use super::schedule::Agenda;
 use crate::case::file::ScalingTable;
+use crate::case::measured;
 use crate::case::scaling_file::PolicyTable;
+use crate::case::words::CapacityText;
 use control::alarm::Repeat;
 use control::scaling::controller::common_step;
 use control::scaling::{
@@ -27,11 +29,28 @@ impl Builder<'_> {
         let ends = [("oldest", Ends::Oldest), ("newest", Ends::Newest)];
         let scaling = Scaling {
             ends: word(table.ends.as_ref(), &ends, self.report),
-            capacity: table.capacity.as_ref().map(|at| at.value.0.per_second()),
+            capacity: self.capacity(table),
             policy: self.scaler(table, place, agenda),
             ..usual
         };
         (scaling, instances)
+    }
+
+    fn capacity(&mut self, table: &ScalingTable) -> Option<f64> {
+        let At { value, place } = table.capacity.as_ref()?;
+        let file = match value {
+            CapacityText::Rate(rate) => return Some(rate.per_second()),
+            CapacityText::File(file) => file,
+        };
+        match measured::capacity(&self.folder.join(file)) {
+            Ok(rate) => Some(rate.per_second()),
+            Err(why) => {
+                let help =
+                    "write `headroom squeeze FILE --json > squeeze.json`, or give a rate such as `100/s`";
+                self.report.wrong(place, why, "this file", help.to_owned());
+                None
+            }
+        }
     }
 
     fn scaler(&mut self, table: &ScalingTable, place: &Place, agenda: Agenda) -> Policy {

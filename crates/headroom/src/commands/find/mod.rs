@@ -9,7 +9,7 @@
 //! ```
 
 mod listener;
-mod peak;
+pub mod peak;
 mod story;
 #[cfg(test)]
 mod tests;
