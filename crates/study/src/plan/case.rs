@@ -133,7 +133,8 @@ impl<'a> Study<'a> {
         let mean = mean(at_load.iter().filter_map(|trial| trial.mean));
         let load = self.load.document(self.asked.growth, self.steady_mean(&simulated, mean));
         let (by_law, fit) = self.by_law(load.per_second.unwrap_or_default(), simulated.replicas);
-        let methods = vec![simulated, formula, by_law];
+        let methods: Vec<Method> =
+            [simulated, formula, by_law].into_iter().chain(self.by_capacity()).collect();
         let changes = changes::of(self, at_load, at_limit, saturating);
         let bottleneck = self.bottleneck(&parts, throughput(at_limit).value, at_load, &changes);
         Plan {

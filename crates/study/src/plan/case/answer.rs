@@ -1,6 +1,6 @@
 //! The answer of a plan: the trusted number, why it is trusted, and what was left out.
 
-use super::methods::LAW;
+use super::methods::{CAPACITY, LAW};
 use super::{SIMULATION, Study};
 use crate::plan::{Load, REPLICAS_MAX};
 use documents::plan::{Answer, Bottleneck, Kind, Method, per_second, time};
@@ -53,6 +53,9 @@ impl Study<'_> {
         if method.name == LAW {
             return "it knows no response times, and a part that is shared has a corner that the law lacks"
                 .to_owned();
+        }
+        if method.name == CAPACITY {
+            return "a replica carries another rate than the model of the case says".to_owned();
         }
         let mut left = Vec::new();
         if service.hosts.iter().any(|host| host.quota.is_some()) {

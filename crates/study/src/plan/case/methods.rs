@@ -5,9 +5,11 @@ use crate::plan::formulas::{View, meets};
 use crate::plan::parts::{Part, Parts};
 use crate::plan::search::fewest;
 use crate::plan::trial::{Trial, saturating};
-use crate::plan::{CONFIDENCE, REPLICAS_MAX, points};
+use crate::plan::{CONFIDENCE, Load, REPLICAS_MAX, points};
+use control::search::instances_needed;
 use documents::plan::{Interval, Kind, Method};
 use measure::scalability::{self, Fit};
+use units::{InstanceCount, Rate};
 
 impl Study<'_> {
     pub(super) fn by_formulas(&self, parts: &Parts) -> Method {
@@ -60,6 +62,22 @@ impl Study<'_> {
         };
         let per_second = Some(throughput(at_limit)).filter(|_| self.parts(self.now).limit().is_finite());
         Method { name: SIMULATION, replicas: majority, low, high, per_second, remark }
+    }
+
+    /// From what one replica carries, if the case says it and the load is a rate.
+    pub(super) fn by_capacity(&self) -> Option<Method> {
+        let capacity = self.system.services[self.service].scaling.capacity?;
+        let Load::Rate(rate) = self.load else { return None };
+        let rates = (Rate::try_per_second(rate)?, Rate::try_per_second(capacity)?);
+        let replicas = instances_needed(rates.0, rates.1, InstanceCount::new(1)).map(InstanceCount::get);
+        Some(Method {
+            name: CAPACITY,
+            replicas,
+            low: replicas,
+            high: replicas,
+            per_second: Some(Interval::exact(capacity)),
+            remark: "`scaling: capacity` of the case for each replica; nothing is shared".to_owned(),
+        })
     }
 
     /// Replicas whose limits carry the load, if nothing has to wait.
@@ -132,3 +150,4 @@ fn levels(answer: u32) -> [u32; 6] {
 }
 
 pub(super) const LAW: &str = "scalability law";
+pub(super) const CAPACITY: &str = "measured capacity";
