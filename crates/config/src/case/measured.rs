@@ -12,7 +12,7 @@ use units::Rate;
 pub(super) fn capacity(path: &Path) -> Result<Rate, String> {
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let found: Value = serde_json::from_str(&text).map_err(|error| format!("it is no JSON: {error}"))?;
+    let found: Value = serde_json::from_str(&text).map_err(|error| format!("it is not JSON: {error}"))?;
     let result = found.get("result").filter(|result| result.is_object()).unwrap_or(&found);
     let of = |key: &str| result.get(key).map(|rate| (key.to_owned(), rate.clone()));
     let Some((key, rate)) = of("per_instance").or_else(|| of("sustainable_rate")) else {
@@ -44,7 +44,7 @@ mod tests {
             (r#"{"per_instance":{"low":null,"high":60,"verified":true}}"#, Err("no rate in `low`")),
             (r#"{"sustainable_rate":null}"#, Err("full length")),
             (r#"{"throughput":1}"#, Err("neither `per_instance`")),
-            ("nonsense", Err("no JSON")),
+            ("nonsense", Err("not JSON")),
         ] {
             std::fs::write(&path, text).unwrap();
             match (capacity(&path), expected) {

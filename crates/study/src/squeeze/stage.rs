@@ -221,8 +221,11 @@ impl Stage<'_> {
             if verdict == Verdict::Undecided {
                 continue;
             }
-            let enough = counts.sent >= REQUESTS_MIN;
-            if !enough {
+            if counts.answered == 0 && counts.failed > 0 {
+                let (instance, state) = (self.before.squeezed[0], "no longer answering".to_owned());
+                return Err(Ended::Down { instance, state });
+            }
+            if counts.sent < REQUESTS_MIN {
                 return Err(Ended::NoTraffic);
             }
             // The share that was meant has less chance in it than what was drawn. Where they differ by more, clients were
@@ -462,7 +465,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const RENEW: Duration = Duration::from_secs(1);
 /// The gateway takes over a share within a tenth of a second.
 const SETTLE: Duration = Duration::from_millis(400);
-/// An instance is as fast as before if it is for so long.
+/// An instance is as fast as before if it is for this long.
 const CALM_OVER: Duration = Duration::from_secs(1);
 /// A gateway that does not answer for this long is not waited for: the lease ends soon.
 const SILENT_MAX: Duration = Duration::from_secs(3);

@@ -241,6 +241,13 @@ fn whatever_ends_it_early_is_said_and_restored() {
         let took = found.seconds;
         assert!(took < 60.0, "{what:?}: {took}");
     }
+    // It dies right before a trial, which then has no good response at all.
+    for tenths in 0..40 {
+        let when = Duration::from_millis(138_000 + 100 * tenths);
+        let mut world = World { happens: Some((when, What::InstanceDies)), ..World::new(5) };
+        let found = squeeze(&mut world, "").unwrap();
+        assert!(found.ended.contains("no longer answering"), "{tenths}: {}", found.ended);
+    }
     let mut world = World { happens: at(5, What::Interrupt), ..World::new(5) };
     assert_eq!(squeeze(&mut world, ""), Err(Failed::Interrupted));
     let mut world = World { happens: at(5, What::AllFail), ..World::new(5) };
