@@ -216,7 +216,7 @@ impl<'a> Session<'a> {
         &mut self,
         order: &[usize],
         events: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(Vec<(usize, Option<Observed>)>, Option<End>), Failed> {
+    ) -> Result<(Seen, Option<End>), Failed> {
         // The same arrivals for all services of a round.
         self.seed = self.seed.wrapping_add(1);
         self.void_of_round = 0;
@@ -480,6 +480,9 @@ impl<'a> Session<'a> {
         })
     }
 }
+
+/// What was observed of services, by place; `None` where that does not count.
+type Seen = Vec<(usize, Option<Observed>)>;
 
 /// A verdict on the primary measure.
 struct Found {
