@@ -15,13 +15,14 @@
 //! | [`ConsistentHash`] | instances cache, so a key should stay | constant time (expected) |
 //!
 //! [`Available`] wraps each of them: draining, ejection, checks, slow start. [`Affinity`] goes between the two for
-//! sticky clients, and [`Picker`] combines the three. [`ejection`], [`HealthState`] and [`RetryBudget`] make related
+//! sticky clients, and [`Picker`] combines the three. [`FixedShare`] overrides the method for a time. [`ejection`], [`HealthState`] and [`RetryBudget`] make related
 //! decisions.
 
 mod affinity;
 mod available;
 mod consistent_hash;
 pub mod ejection;
+mod fixed_share;
 mod health;
 mod heap;
 mod least_outstanding;
@@ -37,6 +38,7 @@ mod weighted_round_robin;
 pub use affinity::{Affinity, Placed};
 pub use available::{Availability, Available, Panic};
 pub use consistent_hash::ConsistentHash;
+pub use fixed_share::FixedShare;
 pub use health::{HealthChange, HealthState};
 pub use least_outstanding::LeastOutstanding;
 pub use peak_ewma::PeakEwma;

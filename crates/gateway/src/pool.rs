@@ -13,6 +13,7 @@ mod change;
 mod cookie;
 mod health;
 mod process;
+mod squeeze;
 #[cfg(test)]
 mod tests;
 
@@ -22,14 +23,16 @@ pub(crate) use cookie::value as cookie_value;
 pub(crate) use cookie::{add_cookie, key_of};
 pub(crate) use health::HealthChecks;
 pub(crate) use process::{Prepared, ProcessPool};
+pub(crate) use squeeze::{Squeeze, SqueezeError, SqueezeReading};
 
 use crate::metrics::pools::{InstanceCounts, InstanceState, PoolCounts, Retried, Retry};
 use crate::settings::Pool;
 use control::balance::ejection::{Decision, Seen};
-use control::balance::{Balancer as _, InstanceId, Outcome, Picker, Placed, SlowStart, Weight};
+use control::balance::{Balancer as _, FixedShare, InstanceId, Outcome, Picker, Placed, SlowStart, Weight};
 use stats::Rng;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use units::{Ratio, Timestamp};
 
 /// A pool as one worker knows it.
@@ -39,6 +42,8 @@ pub(crate) struct WorkerPool {
     /// The version of the shared verdicts that this worker has taken over.
     version: u64,
     picker: Picker,
+    /// Of the squeeze in force.
+    fixed: Option<FixedShare>,
     /// By id: all that were ever in the pool, as their requests may still be in flight.
     instances: Vec<Known>,
     /// The instance for each cookie value; empty without affinity.
@@ -81,6 +86,7 @@ impl WorkerPool {
             process,
             version: 0,
             picker: Picker::new(settings.balance.method()),
+            fixed: None,
             instances: Vec::new(),
             cookies: Vec::new(),
             tell_after: None,
@@ -174,7 +180,10 @@ impl WorkerPool {
             Some(key) if !self.cookies.is_empty() => Some(self.named_by(key)),
             _ => None,
         };
-        self.picker.place(now, key, cookie, rng)
+        match &self.fixed {
+            Some(fixed) => fixed.place(&mut self.picker, now, key, cookie, rng),
+            None => self.picker.place(now, key, cookie, rng),
+        }
     }
 
     /// The instance at which a request gets a slot: see [`Picker::with_slot`]. `enter` takes a slot at an address.
@@ -199,6 +208,9 @@ impl WorkerPool {
         self.said = None;
         let id = placed.instance();
         self.picker.sent(now, id);
+        if self.is_squeezed(id) {
+            self.process.squeezed.sent();
+        }
         self.instances[id.0 as usize].requests += 1;
         if !self.cookies.is_empty() {
             let kind = match placed {
@@ -235,6 +247,9 @@ impl WorkerPool {
     pub(crate) fn ended(&mut self, now: Timestamp, id: InstanceId, outcome: Outcome) {
         self.said = None;
         self.picker.answered(now, id, outcome);
+        if self.is_squeezed(id) {
+            self.process.squeezed.ended(outcome);
+        }
         let known = &mut self.instances[id.0 as usize];
         let failed = matches!(outcome, Outcome::ServerError { .. } | Outcome::Failed | Outcome::TimedOut);
         known.failures += u64::from(failed);
@@ -247,6 +262,20 @@ impl WorkerPool {
                 }
             }
         }
+    }
+
+    /// The response of an instance is complete, this long after its request arrived.
+    #[inline]
+    pub(crate) fn finished(&self, id: InstanceId, status: u16, total: Duration) {
+        // Responses that refuse for load say nothing about response times.
+        if self.is_squeezed(id) && !matches!(status, 429 | 503) {
+            self.process.squeezed.times.record(total, None);
+        }
+    }
+
+    #[inline]
+    fn is_squeezed(&self, id: InstanceId) -> bool {
+        self.fixed.as_ref().is_some_and(|fixed| fixed.has(id))
     }
 
     /// Whether a request that failed may be sent again; counts the decision. `safe` means that it does no harm,
@@ -285,6 +314,7 @@ impl WorkerPool {
             }
         });
         self.follow(now);
+        self.fixed.take_if(|fixed| fixed.is_over(now));
         // Changes that are due by time also happen without requests.
         self.picker.advance(now);
     }
@@ -295,6 +325,7 @@ impl WorkerPool {
             return;
         }
         self.said = None;
+        self.fixed = self.process.fixed_share(now);
         let picker = &mut self.picker;
         let instances = &self.instances;
         self.process.verdicts(|id, healthy, ejected_until| {

@@ -307,8 +307,25 @@ pub struct Pool {
     /// How many requests wait now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u32>,
+    /// The squeeze in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub squeeze: Option<Squeeze>,
     /// The instances.
     pub instances: Vec<Instance>,
+}
+
+/// Some instances of a pool get a fixed share of its requests for a time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Squeeze {
+    /// Who holds it.
+    pub holder: String,
+    /// The addresses of the instances.
+    pub instances: Vec<String>,
+    /// Their share, together, 0 to 1.
+    pub share: f64,
+    /// When it ends unless it is renewed.
+    pub left_s: f64,
 }
 
 /// An instance.

@@ -23,7 +23,7 @@ mod version;
 
 pub use document::{
     Adaptive, Change, Connections, Counters, Flow, Instance, Limit, LimitKind, Policy, Pool, PriorityShare,
-    Provenance, Route, ServiceLevel, Status,
+    Provenance, Route, ServiceLevel, Squeeze, Status,
 };
 pub use shed_answer::ShedAnswer;
 pub use version::{set_version, version};

@@ -109,17 +109,28 @@ impl Picker {
         failed: &[InstanceId],
         rng: &mut Rng,
     ) -> Option<Placed> {
-        let to = match self {
-            Picker::LeastOutstanding(inner) => inner.pick_other(now, failed, rng),
-            Picker::RoundRobin(inner) => inner.pick_other(now, failed, rng),
-            Picker::PeakEwma(inner) => inner.pick_other(now, failed, rng),
+        let to = self.pick_beside(now, key, failed, rng);
+        Some(Placed::Moved { from: *failed.last()?, to: to? })
+    }
+
+    /// An instance for a request that is none of `others`, which has no duplicates; `None` where there is no other.
+    pub(super) fn pick_beside(
+        &mut self,
+        now: Timestamp,
+        key: Option<u64>,
+        others: &[InstanceId],
+        rng: &mut Rng,
+    ) -> Option<InstanceId> {
+        match self {
+            Picker::LeastOutstanding(inner) => inner.pick_other(now, others, rng),
+            Picker::RoundRobin(inner) => inner.pick_other(now, others, rng),
+            Picker::PeakEwma(inner) => inner.pick_other(now, others, rng),
             Picker::Hash(inner) => {
                 // The ring would be rebuilt for each removal.
                 let key = key.unwrap_or_else(|| rng.bits());
-                inner.at(now).pick_other_for(key, failed)
+                inner.at(now).pick_other_for(key, others)
             }
-        };
-        Some(Placed::Moved { from: *failed.last()?, to: to? })
+        }
     }
 
     /// As [`Available::configure`].

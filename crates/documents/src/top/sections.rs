@@ -267,10 +267,7 @@ fn instances(status: &Status, history: Option<&History>) -> Section {
             vec![
                 Cell::of(&pool.name),
                 Cell::of(&instance.address),
-                Cell::toned(
-                    if pool.panic { "panic" } else { instance.state.as_str() },
-                    state_tone(instance, pool),
-                ),
+                Cell::toned(shown_state(instance, pool), state_tone(instance, pool)),
                 count(instance.in_flight, Tone::Plain),
                 count(instance.idle, Tone::Dim),
                 Cell::of(bar(instance.in_flight as f64 / most as f64)),
@@ -300,10 +297,21 @@ fn instances(status: &Status, history: Option<&History>) -> Section {
     }
 }
 
+/// The state of an instance, or why it is used in another way than its state says.
+fn shown_state<'a>(instance: &'a Instance, pool: &Pool) -> &'a str {
+    let squeezed = pool.squeeze.as_ref().is_some_and(|squeeze| squeeze.instances.contains(&instance.address));
+    match instance.state.as_str() {
+        _ if pool.panic => "panic",
+        state::AVAILABLE if squeezed => "squeezed",
+        state => state,
+    }
+}
+
 /// How an instance's state is shown; in a panic, all are used regardless of their state.
 fn state_tone(instance: &Instance, pool: &Pool) -> Tone {
     match instance.state.as_str() {
         _ if pool.panic => Tone::Bad,
+        _ if shown_state(instance, pool) == "squeezed" => Tone::Busy,
         state::EJECTED | state::UNHEALTHY => Tone::Bad,
         state::WARMING | state::DRAINING => Tone::Busy,
         _ => Tone::Dim,

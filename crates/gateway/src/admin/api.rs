@@ -69,5 +69,5 @@ fn json(value: &impl serde::Serialize) -> Response {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const PLACES: &str = "there are GET /metrics, /status, /changes, /pools, /pools/POOL, /livez and /readyz, POST /reload, \
-     POST /pools/POOL/instances, POST /pools/POOL/instances/ADDRESS/drain and .../resume, and \
-     DELETE /pools/POOL/instances/ADDRESS";
+     POST /pools/POOL/instances, POST /pools/POOL/instances/ADDRESS/drain and .../resume, \
+     DELETE /pools/POOL/instances/ADDRESS, and PUT and DELETE /pools/POOL/squeeze";

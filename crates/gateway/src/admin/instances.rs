@@ -1,16 +1,16 @@
 //! Instances of the pools over the admin listener: lists, adds, drains and removes them; and the load of a pool.
 
 use crate::control_room::ControlRoom;
-use crate::metrics::Answer;
 use crate::metrics::pools::{InstanceCounts, InstanceState, PoolCounts};
-use crate::pool::{InstanceChange, InstanceChangeError};
+use crate::metrics::{Answer, FineReading};
+use crate::pool::{InstanceChange, InstanceChangeError, Squeeze, SqueezeError, SqueezeReading};
 use crate::settings::Pool;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 use control::balance::Weight;
 use http::reactor::Clock;
 use serde::Deserialize;
@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
+use units::Ratio;
 
 type Room = (Arc<ControlRoom>, Clock);
 
@@ -26,6 +28,7 @@ pub(super) fn routes() -> Router<Room> {
     Router::new()
         .route("/pools", get(pools))
         .route("/pools/{pool}", get(load))
+        .route("/pools/{pool}/squeeze", put(squeeze).delete(end_squeeze))
         .route("/pools/{pool}/instances", post(add))
         .route("/pools/{pool}/instances/{address}", delete(remove))
         .route("/pools/{pool}/instances/{address}/drain", post(drain))
@@ -75,10 +78,17 @@ async fn load(State((room, clock)): State<Room>, Path(name): Path<String>) -> Re
     let counts = room.counts(&shared);
     let of = counts.of_pool(index, &shared);
     let sum = |counts: &BTreeMap<&'static str, u64>| counts.values().sum::<u64>();
-    let times = shared.pools[index].times.read();
+    let process = &shared.pools[index];
+    let (times, now) = (process.times.read(), clock.now());
+    let squeeze = process.held(now).map(|held| {
+        json!({
+            "holder": held.squeeze.holder, "share": held.squeeze.share.get(),
+            "instances": held.squeeze.instances, "left_s": held.until.since(now).as_secs_f64(),
+        })
+    });
     let page = json!({
         "name": name,
-        "at_s": clock.now().as_secs_f64(),
+        "at_s": now.as_secs_f64(),
         "arrived": of.demand(),
         "answered": of.answered_total(),
         "errors": of.answers.iter().filter(|answer| answer.is_from_upstream() && answer.class() == "5xx")
@@ -90,9 +100,19 @@ async fn load(State((room, clock)): State<Room>, Path(name): Path<String>) -> Re
         "response_times": { "sum_s": times.total_s, "buckets": times.buckets },
         "upstream_sum_s": times.upstream_s,
         "panic": counts.pools.get(index).is_some_and(|of| of.panic),
+        "squeeze": squeeze,
+        "squeezed": squeezed(process.squeezed.read(), process.squeezed.times.read()),
         "instances": of_pool(&shared.settings.pools[index], counts.pools.get(index).map(|of| &**of)),
     });
     answer(StatusCode::OK, &page)
+}
+
+/// What the instances of squeezes have done, since the pool exists.
+fn squeezed(counts: SqueezeReading, times: FineReading) -> Value {
+    json!({
+        "sent": counts.sent, "answered": counts.answered, "failed": counts.failed, "timed_out": counts.timed_out,
+        "response_times": { "sum_s": times.total_s, "buckets": times.buckets },
+    })
 }
 
 /// An instance that no worker has taken over yet is `added`.
@@ -108,6 +128,77 @@ fn shown(address: SocketAddr, weight: Option<Weight>, counts: Option<&InstanceCo
         "requests": counts.map_or(0, |counts| counts.requests),
         "failures": counts.map_or(0, |counts| counts.failures),
     })
+}
+
+/// A squeeze to begin or to renew, as JSON.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    holder: String,
+    instances: Vec<String>,
+    share: f64,
+    seconds: f64,
+}
+
+async fn squeeze(State((room, clock)): State<Room>, Path(pool): Path<String>, body: Bytes) -> Response {
+    let asked = match checked(&body) {
+        Ok(asked) => asked,
+        Err(detail) => return refused(StatusCode::BAD_REQUEST, &detail),
+    };
+    match room.squeeze(&pool, asked, clock.now()) {
+        Ok(()) => answer(StatusCode::OK, &json!({ "squeezed": pool })),
+        Err(error) => not_squeezed(&error),
+    }
+}
+
+async fn end_squeeze(State((room, clock)): State<Room>, Path(pool): Path<String>, body: Bytes) -> Response {
+    /// Who ends it.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Ended {
+        holder: String,
+    }
+    let Ok(Ended { holder }) = serde_json::from_slice(&body) else {
+        let detail = "the body does not name the holder of the squeeze; send {\"holder\": \"...\"}";
+        return refused(StatusCode::BAD_REQUEST, detail);
+    };
+    match room.end_squeeze(&pool, &holder, clock.now()) {
+        Ok(ended) => answer(StatusCode::OK, &json!({ "ended": ended })),
+        Err(error) => not_squeezed(&error),
+    }
+}
+
+fn checked(body: &[u8]) -> Result<Squeeze, String> {
+    let Asked { holder, instances, share, seconds } = serde_json::from_slice(body).map_err(|error| {
+        format!(
+            "the body is no squeeze: {error}; send {{\"holder\": \"me\", \"instances\": [\"127.0.0.1:9000\"], \
+             \"share\": 0.5, \"seconds\": 5}}"
+        )
+    })?;
+    if holder.is_empty() || holder.len() > HOLDER_MAX || holder.chars().any(char::is_control) {
+        return Err(format!("`holder` has {} bytes; give a name of 1 to {HOLDER_MAX}", holder.len()));
+    }
+    let instances: Vec<SocketAddr> = instances.iter().map(|text| address(text)).collect::<Result<_, _>>()?;
+    let twice = |(at, address): (usize, &SocketAddr)| instances[..at].contains(address);
+    if instances.is_empty() || instances.iter().enumerate().any(twice) {
+        return Err("`instances` has to name at least one instance, and each once".to_owned());
+    }
+    let share = Ratio::new(share).ok_or_else(|| format!("the share {share} is outside 0 to 1"))?;
+    if !(LASTS.0..=LASTS.1).contains(&seconds) {
+        let (least, most) = LASTS;
+        return Err(format!(
+            "{seconds} seconds is outside {least} to {most}: a squeeze is renewed, so that it ends soon without its holder"
+        ));
+    }
+    Ok(Squeeze { holder, instances, share, lasts: Duration::from_secs_f64(seconds) })
+}
+
+fn not_squeezed(error: &SqueezeError) -> Response {
+    let status = match error {
+        SqueezeError::UnknownPool { .. } | SqueezeError::UnknownInstance { .. } => StatusCode::NOT_FOUND,
+        SqueezeError::NoneLeft { .. } | SqueezeError::Held { .. } => StatusCode::CONFLICT,
+    };
+    refused(status, &error.to_string())
 }
 
 async fn add(State(room): State<Room>, Path(pool): Path<String>, body: Bytes) -> Response {
@@ -193,6 +284,12 @@ fn refused(status: StatusCode, detail: &str) -> Response {
         json!({ "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail });
     (status, [(header::CONTENT_TYPE, "application/problem+json")], format!("{problem}\n")).into_response()
 }
+
+/// The longest name of the holder of a squeeze, in bytes.
+const HOLDER_MAX: usize = 100;
+
+/// How long a squeeze may last without being renewed, in seconds.
+const LASTS: (f64, f64) = (1.0, 10.0);
 
 /// As in the file.
 const WEIGHT_MAX: u32 = 1_000_000;

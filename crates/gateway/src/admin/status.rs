@@ -10,7 +10,7 @@ use control::policy::{Gate, Transition};
 use control::rate::{Limit as RateLimit, RateSettings};
 use status::{
     Adaptive, Change, Connections, Counters, Instance, Limit, LimitKind, Policy, Pool, PriorityShare,
-    Provenance, Route, ServiceLevel, ShedAnswer, Status,
+    Provenance, Route, ServiceLevel, ShedAnswer, Squeeze, Status,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -141,6 +141,14 @@ fn classes(status: &mut Status, shared: &Shared, now: Timestamp) {
         limit.in_flight_bound = Some(class.count.limit());
         limit.backlog = class.waiting.as_ref().map(|room| room.len());
         limit.origin = class.origin().map(|(found, _)| origin(found));
+    }
+    for (pool, process) in status.pools.iter_mut().zip(&shared.pools) {
+        pool.squeeze = process.held(now).map(|held| Squeeze {
+            holder: held.squeeze.holder,
+            instances: held.squeeze.instances.iter().map(ToString::to_string).collect(),
+            share: held.squeeze.share.get(),
+            left_s: millis(held.until.since(now).as_secs_f64()),
+        });
     }
     for (pool, places) in status.pools.iter_mut().zip(&shared.places) {
         pool.waiting = places.as_ref().and_then(|places| Some(places.waiting.as_ref()?.len()));

@@ -22,7 +22,7 @@ mod table;
 mod times;
 
 pub(crate) use answers::{Answer, Answers};
-pub(crate) use fine::FineTimes;
+pub(crate) use fine::{FineReading, FineTimes};
 pub(crate) use page::page;
 pub(crate) use table::{Published, RouteTable, Totals};
 pub(crate) use times::Times;

@@ -7,12 +7,13 @@
 //! which allows fewer retries and never more; and consecutive failures spread over several workers are detected a tenth
 //! of a second late. The worker that reported gets the verdict at once, the others at their next tick.
 
+use super::squeeze::{Held, SqueezeCounts};
 use crate::metrics::FineTimes;
 use crate::settings::{self, Pool};
 use crate::shared::lock;
 use control::SettingsError;
 use control::balance::ejection::{self, Decision, Ejection, Reason, Seen};
-use control::balance::{HealthState, InstanceId, RetryBudget, SlowStart};
+use control::balance::{FixedShare, HealthState, InstanceId, RetryBudget, SlowStart};
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -27,6 +28,8 @@ pub(crate) struct ProcessPool {
     version: AtomicU64,
     /// Of its responses.
     pub(crate) times: FineTimes,
+    /// Of the instances of squeezes.
+    pub(crate) squeezed: SqueezeCounts,
     state: Mutex<State>,
 }
 
@@ -39,6 +42,7 @@ struct State {
     budget: RetryBudget,
     settings: Pool,
     spared: u64,
+    held: Option<Held>,
 }
 
 #[derive(Debug)]
@@ -97,9 +101,14 @@ impl ProcessPool {
             // Without the instance-dependent state, so that all of it is new.
             settings: Pool::new(&settings.name, Vec::new()),
             spared: 0,
+            held: None,
         };
-        let pool =
-            ProcessPool { version: AtomicU64::new(1), times: FineTimes::default(), state: Mutex::new(state) };
+        let pool = ProcessPool {
+            version: AtomicU64::new(1),
+            times: FineTimes::default(),
+            squeezed: SqueezeCounts::default(),
+            state: Mutex::new(state),
+        };
         pool.configure(prepared);
         pool
     }
@@ -177,6 +186,25 @@ impl ProcessPool {
             let healthy = member.health.is_none_or(|health| health.is_healthy());
             each(InstanceId(index as u32), healthy, member.ejected_until);
         }
+    }
+
+    /// Puts a squeeze in force, or ends it.
+    pub(super) fn hold(&self, held: Option<Held>) {
+        lock(&self.state).held = held;
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// The squeeze in force.
+    pub(crate) fn held(&self, now: Timestamp) -> Option<Held> {
+        lock(&self.state).held.clone().filter(|held| now < held.until)
+    }
+
+    /// The same for balancers.
+    pub(super) fn fixed_share(&self, now: Timestamp) -> Option<FixedShare> {
+        let Held { squeeze, until } = self.held(now)?;
+        let state = lock(&self.state);
+        let members = squeeze.instances.iter().filter_map(|address| state.by_address.get(address).copied());
+        Some(FixedShare::new(members.collect(), squeeze.share, until))
     }
 
     /// A worker has seen too many consecutive failures.

@@ -1,6 +1,6 @@
+use super::squeeze::Held;
 use super::*;
 use crate::settings::{Balance, Ejection, Health, Instance, KeyBy, Retries};
-use std::time::Duration;
 use units::Rate;
 
 const OK: Outcome = Outcome::Answered { first_byte: Duration::from_millis(1) };
@@ -184,6 +184,72 @@ fn what_is_known_stays_with_the_address() {
         pool.ended(at(300), process.id(address(port)), OK);
     }
     assert_eq!(pool.in_flight(), 0);
+}
+
+/// How many of a thousand requests, each of which ends at once, go to each of the instances 1 to 4.
+fn shares(pool: &mut WorkerPool, now: Timestamp) -> [usize; 4] {
+    let (mut rng, mut shares) = (Rng::new(1, "picks"), [0; 4]);
+    for _ in 0..1_000 {
+        let placed = place(pool, now, None, &[], &mut rng).unwrap();
+        shares[usize::from(pool.address(placed.instance()).port()) - 1] += 1;
+        pool.ended(now, placed.instance(), OK);
+        pool.finished(placed.instance(), 200, Duration::from_millis(2));
+    }
+    shares
+}
+
+fn held(port: u16, share: f64, until: Timestamp) -> Held {
+    let (holder, lasts) = ("a squeeze".to_owned(), Duration::from_secs(5));
+    let share = Ratio::new(share).unwrap();
+    Held { squeeze: Squeeze { holder, instances: vec![address(port)], share, lasts }, until }
+}
+
+#[test]
+fn a_squeeze_holds_on_all_workers_until_its_end_and_survives_reloads() {
+    let settings = of(1..=4);
+    let process = process(&settings);
+    let mut workers = [worker(&settings, &process), worker(&settings, &process)];
+    process.hold(Some(held(3, 0.8, at(5_000))));
+    for pool in &mut workers {
+        assert_eq!(shares(pool, at(50)), [250; 4], "before its tick");
+        pool.tick(at(100));
+        let [_, _, third, _] = shares(pool, at(4_999));
+        assert!((760..840).contains(&third), "{third}");
+    }
+    let counts = process.squeezed.read();
+    assert_eq!((counts.sent, counts.failed), (counts.answered, 0));
+    let times: u32 = process.squeezed.times.read().buckets.iter().map(|(_, count)| count).sum();
+    assert_eq!(u64::from(times), counts.sent);
+    assert!((1_520..1_680).contains(&times), "{times}");
+    // Another method makes new balancers.
+    let settings = Pool { balance: Balance::RoundRobin, ..settings };
+    process.configure(Prepared::new(&settings).unwrap());
+    let [pool, _] = &mut workers;
+    follow(pool, at(4_000), &settings, &process);
+    assert!(shares(pool, at(4_500))[2] > 760);
+    // Nothing has to happen for it to end.
+    assert_eq!(shares(pool, at(5_000)), [250; 4]);
+    pool.tick(at(5_100));
+    assert_eq!(shares(pool, at(5_200)), [250; 4]);
+}
+
+#[test]
+fn an_instance_that_fails_under_a_squeeze_loses_its_requests_to_the_others() {
+    let settings = Pool { retries: Retries::default(), ..ejecting(0.5) };
+    let process = process(&settings);
+    let mut pool = worker(&settings, &process);
+    process.hold(Some(held(2, 1.0, at(5_000))));
+    pool.tick(at(100));
+    assert_eq!(shares(&mut pool, at(200)), [0, 1_000, 0, 0]);
+    // A request that it has failed goes elsewhere.
+    let (id, mut rng) = (process.id(address(2)), Rng::new(1, "picks"));
+    let again = place(&mut pool, at(200), None, &[id], &mut rng).unwrap();
+    assert_ne!(again.instance(), id);
+    pool.ended(at(200), again.instance(), OK);
+    send(&mut pool, at(300), 2, 5, Outcome::Failed);
+    let [first, second, ..] = shares(&mut pool, at(400));
+    assert!(second == 0 && first > 300, "{first} {second}");
+    assert_eq!(process.squeezed.read().failed, 5);
 }
 
 #[test]

@@ -158,13 +158,14 @@ impl<N: Net> Worker<N> {
         let (Some(local), Some(forwarded)) = (exchange.end(), exchange.answer.finish()) else { return };
         let (request, answer, placement) = (&exchange.request, &exchange.answer, &mut exchange.placement);
         let upstream = placement.take_upstream();
-        let at = placement.pool();
+        let (at, instance) = (placement.pool(), placement.instance());
         let pool = &local.shared.settings.pools[at];
         let first_byte = answer.first_byte().unwrap_or(now).since(placement.sent());
         let (method, status, total) = (request.method(), answer.status(), now.since(request.arrived()));
         let (waited, stay_away) = (exchange.admission.waited(), answer.stay_away());
         local.count(exchange.route(), |count| count.answered(method, status, total, first_byte, waited));
         local.shared.pools[at].times.record(total, Some(first_byte));
+        local.pools[at].borrow().finished(instance, forwarded.status(), total);
         self.release(index, &local, outcome(forwarded.status(), first_byte, stay_away));
         self.log_line(index, Some(&local), now, "-");
         if let Some(upstream) = upstream {

@@ -217,3 +217,52 @@ fn an_instance_may_begin_in_draining() {
     let mut client = client(&gateway);
     (0..10).for_each(|_| assert_eq!(number(&client.ask(get("/"))), 1));
 }
+
+#[test]
+fn a_squeeze_is_renewed_by_its_holder_and_ends_without_one() {
+    let upstreams = named(3);
+    let mut settings = settings(&addresses(&upstreams));
+    settings.workers = 2.try_into().unwrap();
+    let gateway = started(settings);
+    let load = Generator::start(&gateway, 4, "POST");
+    let asked = |holder: &str, instances: &[usize], share: f64, seconds: f64| {
+        let instances: Vec<_> = instances.iter().map(|at| upstreams[*at].address.to_string()).collect();
+        serde_json::json!({ "holder": holder, "instances": instances, "share": share, "seconds": seconds })
+            .to_string()
+    };
+    for (method, pool, body, status, says) in [
+        ("PUT", "pool", asked("a", &[1], 1.0, 1.5), 200, "squeezed"),
+        ("PUT", "pool", asked("b", &[0], 1.0, 1.5), 409, "is squeezed by a"),
+        ("PUT", "pool", asked("a", &[1, 1], 1.0, 1.5), 400, "each once"),
+        ("PUT", "pool", asked("a", &[0, 1, 2], 1.0, 1.5), 409, "no other instance"),
+        ("PUT", "pool", asked("a", &[1], 1.1, 1.5), 400, "outside 0 to 1"),
+        ("PUT", "pool", asked("a", &[1], 1.0, 60.0), 400, "outside 1 to 10"),
+        ("PUT", "pool", asked("", &[1], 1.0, 1.5), 400, "`holder`"),
+        ("PUT", "pool", "nonsense".to_owned(), 400, "no squeeze"),
+        ("PUT", "other", asked("a", &[1], 1.0, 1.5), 404, "`pool`"),
+        ("DELETE", "pool", "{\"holder\":\"b\"}".to_owned(), 200, "false"),
+        ("DELETE", "pool", "{}".to_owned(), 400, "holder"),
+        ("PUT", "pool", asked("a", &[1], 1.0, 1.5), 200, "squeezed"),
+    ] {
+        let answer = admin(&gateway, method, &format!("/pools/{pool}/squeeze"), &body);
+        assert_eq!(answer.status(), status, "{method} {pool} {body}: {}", answer.text());
+        assert!(answer.text().contains(says), "{method} {pool} {body}: {}", answer.text());
+    }
+    let page = || -> serde_json::Value {
+        serde_json::from_str(&admin(&gateway, "GET", "/pools/pool", "").text()).unwrap()
+    };
+    eventually("all go to the second", || page()["squeezed"]["answered"].as_u64() > Some(20));
+    assert_eq!(page()["squeeze"]["instances"][0], upstreams[1].address.to_string());
+    // Nobody renews it, as after a `kill -9` of its holder.
+    eventually("it ends", || page()["squeeze"].is_null());
+    let before = page();
+    load.goes_on(300);
+    let requests = |page: &serde_json::Value| -> Vec<u64> {
+        page["instances"].as_array().unwrap().iter().map(|one| one["requests"].as_u64().unwrap()).collect()
+    };
+    eventually("all get requests", || {
+        let now = requests(&page());
+        now.iter().zip(requests(&before)).all(|(now, before)| *now > before + 50)
+    });
+    assert!(load.end().is_empty());
+}
