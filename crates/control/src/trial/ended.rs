@@ -40,6 +40,16 @@ pub enum Stopped {
     },
 }
 
+/// Whether so many blocks are void that the rest would take too long: the reasons of the void ones, and how many count.
+pub fn mostly_void(void: &[Void], counted: usize) -> Option<Ended> {
+    let last = void.last().filter(|_| void.len() >= counted + VOID_EXCESS)?;
+    Some(Ended::MostlyVoid { void: void.len(), of: counted + void.len(), last: *last })
+}
+
+/// A trial is given up when its void blocks exceed the others by this many. With three void blocks of ten, one trial of
+/// five thousand reaches it.
+const VOID_EXCESS: usize = 10;
+
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

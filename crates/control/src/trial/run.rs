@@ -9,7 +9,7 @@
 
 use super::block::{Arm, Assignment, Block, Purpose, Seen};
 use super::design::{Design, Why};
-use super::ended::{Ended, Stopped};
+use super::ended::{Ended, Stopped, mostly_void};
 use super::measure::Measure;
 use super::noise::NoiseFloor;
 use super::probes::{Probes, Probing};
@@ -167,9 +167,8 @@ impl Trial {
         if !self.candidates.is_empty() && self.candidates.iter().all(|each| each.stopped.is_some()) {
             return Some(Ended::Stopped);
         }
-        if let Some(last) = self.void.last().filter(|_| self.void.len() >= self.counted + VOID_EXCESS) {
-            let (void, of) = (self.void.len(), self.counted + self.void.len());
-            return Some(Ended::MostlyVoid { void, of, last: *last });
+        if let Some(ended) = mostly_void(&self.void, self.counted) {
+            return Some(ended);
         }
         if self.probing() == Some(Probing::Open) {
             return None;
@@ -387,10 +386,6 @@ fn centres(settings: &Settings, spread: Option<f64>) -> Vec<Centre> {
     };
     (0..settings.measures.len()).map(of).collect()
 }
-
-/// A trial is given up when its void blocks exceed the others by this many. With three void blocks of ten, one trial of
-/// five thousand reaches it.
-const VOID_EXCESS: usize = 10;
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ use super::{Arm, Event, Failed, Wanted};
 use crate::launch::NoLaunch;
 use control::trial::{
     Arm as Place, Conditions, Contrast, Elimination, FactorEffect, Factorial, Finding, Limits, Round,
-    Standing, Void,
+    Standing, Void, mostly_void,
 };
 use documents::experiment::{Answers, Candidate, Experiment, Search as Shown, Tried, Verdict};
 use stats::{Interval, Rng, median};
@@ -264,8 +264,8 @@ impl<'a> Session<'a> {
                 Some(void) => {
                     self.void.push(void);
                     self.void_of_round += 1;
-                    if self.void.len() > self.counted + VOID_EXCESS {
-                        return Ok((None, Some(End::Other(format!("most parts are void: {void}")))));
+                    if let Some(ended) = mostly_void(&self.void, self.counted) {
+                        return Ok((None, Some(End::Trial(ended))));
                     }
                 }
             }
@@ -506,5 +506,3 @@ fn rounds(wanted: &Wanted<'_>, services: usize) -> usize {
 const NOT_STARTED_MAX: u32 = 3;
 /// How often a part is measured until it counts.
 const ATTEMPTS: u32 = 3;
-/// As in a trial.
-const VOID_EXCESS: usize = 10;
