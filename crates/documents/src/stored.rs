@@ -188,3 +188,31 @@ impl Run {
 fn parsed(text: &str) -> Json {
     serde_json::from_str(text).unwrap_or_else(|_| Json::from(text))
 }
+
+#[cfg(test)]
+impl Run {
+    /// A run of load that has ended and measured nothing.
+    pub(crate) fn of_test(id: &str) -> Self {
+        Run {
+            id: id.to_owned(),
+            parent: None,
+            repeat_of: None,
+            state: "done",
+            done: true,
+            command: "load".to_owned(),
+            command_line: String::new(),
+            version: "0.1.0".to_owned(),
+            target: "http://shop/".to_owned(),
+            started: Instant { second: String::new(), micros: String::new() },
+            ended: None,
+            error: None,
+            config: "{}".to_owned(),
+            host: Vec::new(),
+            host_after: Vec::new(),
+            result: None,
+            facts: Vec::new(),
+            recorded: None,
+            said: Said::default(),
+        }
+    }
+}

@@ -213,7 +213,7 @@ const LEVEL: f64 = 0.01;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stored::{Instant, Said};
+    use crate::stored::Said;
     use measure::{Fate, Measurement, Recorded};
     use std::time::Duration;
 
@@ -228,28 +228,13 @@ mod tests {
             measurement.accounting.enter(Fate::Answered);
         }
         Run {
-            id: format!("r{number}"),
-            parent: None,
-            repeat_of: None,
-            state: "done",
-            done: true,
-            command: "load".to_owned(),
-            command_line: String::new(),
-            version: "0.1.0".to_owned(),
-            target: "http://shop/".to_owned(),
-            started: Instant { second: String::new(), micros: String::new() },
-            ended: None,
-            error: None,
             config: r#"{"rate":10.0}"#.to_owned(),
-            host: Vec::new(),
-            host_after: Vec::new(),
-            result: None,
             facts: vec![
                 ("revision".to_owned(), revision.to_owned()),
                 ("env PWD".to_owned(), number.to_string()),
             ],
             recorded: Some(Recorded::from(&measurement)),
-            said: Said::default(),
+            ..Run::of_test(&format!("r{number}"))
         }
     }
 

@@ -465,30 +465,9 @@ const LONGEST: usize = 60;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stored::Instant;
 
     fn run(result: &str, said: Said) -> Run {
-        Run {
-            id: "r5".to_owned(),
-            parent: None,
-            repeat_of: None,
-            state: "done",
-            done: true,
-            command: "load".to_owned(),
-            command_line: String::new(),
-            version: "0.1.0".to_owned(),
-            target: "http://shop/".to_owned(),
-            started: Instant { second: String::new(), micros: String::new() },
-            ended: None,
-            error: None,
-            config: "{}".to_owned(),
-            host: Vec::new(),
-            host_after: Vec::new(),
-            result: Some(result.to_owned()),
-            facts: Vec::new(),
-            recorded: None,
-            said,
-        }
+        Run { result: Some(result.to_owned()), said, ..Run::of_test("r5") }
     }
 
     fn tested(finding: &str, outcome: &str, run: &str) -> Tested {
