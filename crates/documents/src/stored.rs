@@ -6,6 +6,7 @@ mod as_json;
 mod bisect;
 mod load;
 mod log;
+mod log_page;
 mod page;
 mod table;
 mod words;

@@ -274,7 +274,7 @@ impl Line {
     }
 
     /// What limited it, and what experiments said of that: of each finding the last.
-    fn bottleneck(&self) -> String {
+    pub(super) fn bottleneck(&self) -> String {
         let all = &self.said.tested_by;
         let is_last =
             |place: usize| !all[place + 1..].iter().any(|later| later.finding == all[place].finding);
@@ -283,12 +283,12 @@ impl Line {
     }
 
     /// What was decided; of an experiment without a decision, what it says of the finding that it was made for.
-    fn decision(&self) -> String {
+    pub(super) fn decision(&self) -> String {
         let tested = || self.said.tested.iter().map(Tested::of_earlier).collect::<Vec<_>>().join("; ");
         self.said.decision.clone().unwrap_or_else(tested)
     }
 
-    fn brought(&self) -> String {
+    pub(super) fn brought(&self) -> String {
         if let Some(effect) = &self.effect {
             return effect.clone();
         }
@@ -305,6 +305,18 @@ impl Line {
         }
     }
 
+    /// Rate, p95 and lost requests; empty where nothing was measured or lost.
+    pub(super) fn measured(&self) -> [String; 3] {
+        [
+            self.rate_per_second.and_then(Rate::try_per_second).map_or(String::new(), report::rate),
+            self.p95_ms
+                .map_or(String::new(), |p95| show_duration(Duration::from_secs_f64(p95 / 1e3)).to_string()),
+            self.lost
+                .filter(|lost| *lost > 0.0)
+                .map_or(String::new(), |lost| format!("{:.2} %", 100.0 * lost)),
+        ]
+    }
+
     fn cells(&self) -> [String; HEADINGS.len()] {
         let shortened = |changes: &[String]| match changes {
             [] => String::new(),
@@ -317,17 +329,15 @@ impl Line {
             (None, _) => self.id.clone(),
         };
         let what = [self.command.as_str(), &self.target, &self.load].join(" ");
+        let [rate, p95, lost] = self.measured();
         [
             test,
             self.began.replace('T', " ").replace('Z', ""),
             what.trim().to_owned(),
             self.said.change.clone().unwrap_or_else(|| shortened(&self.differences)),
-            self.rate_per_second.and_then(Rate::try_per_second).map_or(String::new(), report::rate),
-            self.p95_ms
-                .map_or(String::new(), |p95| show_duration(Duration::from_secs_f64(p95 / 1e3)).to_string()),
-            self.lost
-                .filter(|lost| *lost > 0.0)
-                .map_or(String::new(), |lost| format!("{:.2} %", 100.0 * lost)),
+            rate,
+            p95,
+            lost,
             self.verdict.clone(),
             self.bottleneck(),
             self.brought(),

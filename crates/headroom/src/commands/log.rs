@@ -4,8 +4,10 @@ use super::runs::{EMPTY, NONE, Select};
 use crate::exit::Exit;
 use crate::ledger_file::{self, Error, LedgerArgs};
 use crate::output;
+use crate::output_file::{check_or_stdout, write_or_stdout};
 use documents::stored::{Log, Run};
 use ledger::{Order, Selection};
+use std::path::PathBuf;
 
 /// Show all tests as a sheet: what changed, what was measured, what limited it, what it brought
 ///
@@ -30,6 +32,10 @@ pub struct Args {
     #[arg(long, conflicts_with = "format")]
     json: bool,
 
+    /// Write the sheet and each test as an HTML page; - for standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json"])]
+    report: Option<PathBuf>,
+
     #[command(flatten)]
     select: Select,
 }
@@ -44,6 +50,9 @@ enum Format {
 
 /// Prints the sheet.
 pub fn run(args: &Args) -> Exit {
+    if let Some(Err(error)) = args.report.as_deref().map(check_or_stdout) {
+        return output::complain(&error, Exit::Usage);
+    }
     let runs = match read(args) {
         Ok(runs) => runs,
         Err(error) => return output::fail(&error),
@@ -51,6 +60,13 @@ pub fn run(args: &Args) -> Exit {
     let mut log = Log::of(&runs);
     let before = log.tests.len().saturating_sub(args.limit as usize);
     log.tests.drain(..before);
+    if let Some(path) = &args.report {
+        let page = log.page(&runs);
+        return match write_or_stdout(path, |out| out.write_all(page.as_bytes())) {
+            Ok(()) => Exit::Done,
+            Err(error) => output::fail(&error),
+        };
+    }
     match args.format {
         _ if args.json => output::print(&format!("{:#}\n", log.json())),
         Format::Csv => output::print(&log.csv()),

@@ -104,6 +104,8 @@ fn a_run_is_named_noted_found_and_listed() {
     let csv = ledger.say(&["log", "--format", "csv"]);
     assert_eq!((csv.lines().count(), csv.lines().next().unwrap().split(',').count()), (4, 19));
     assert!(ledger.say(&["log", "--format", "markdown"]).contains("| rate: 20 -> 30 |"));
+    let page = ledger.say(&["log", "--report", "-"]);
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("rate: 20 -&gt; 30"), "{page}");
     let sheet = ledger.say(&["log"]);
     assert!(
         sheet.contains("r1 base") && sheet.contains("nothing yet") && sheet.contains("than r1"),

@@ -1,0 +1,133 @@
+//! The sheet of all tests as a page: the sheet, then each test with what was expected, changed, measured and decided.
+
+use super::log::Line;
+use super::{Log, Run};
+use crate::words::counted;
+use report::{Align, Report, Section, Table, html};
+use serde_json::Value as Json;
+
+impl Log {
+    /// The page of these tests; `runs` has the results of the experiments among them.
+    pub fn page(&self, runs: &[Run]) -> String {
+        let mut sections = vec![Section::Table(self.table())];
+        for line in &self.tests {
+            let name = line.said.name.as_deref().unwrap_or(&line.command);
+            sections.push(Section::Heading(format!("{} {name}", line.id)));
+            sections.push(Section::Table(line.facts()));
+            let run = runs.iter().find(|run| run.id == line.id && run.command == "experiment");
+            let result = run.and_then(|run| serde_json::from_str::<Json>(run.result.as_deref()?).ok());
+            sections.extend(result.iter().filter_map(outcome).map(Section::Table));
+        }
+        let subtitle = match (self.tests.first(), self.tests.last()) {
+            (Some(first), Some(last)) => {
+                let count = counted(self.tests.len() as u64, "test");
+                format!("{count}, {} to {}", day(&first.began), day(&last.began))
+            }
+            _ => "No tests".to_owned(),
+        };
+        html(&Report { title: "Tests".to_owned(), subtitle, sections })
+    }
+}
+
+impl Line {
+    /// What is known of the test, a row each.
+    fn facts(&self) -> Table {
+        let mut table = Table::new(&[("", Align::Left), ("", Align::Left)]);
+        let said = |text: &Option<String>| text.clone().unwrap_or_default();
+        let change = match &self.said.change {
+            Some(change) => change.clone(),
+            None => self.differences.join("; "),
+        };
+        let tags = self.said.tags.iter().map(|(key, value)| format!("{key}={value}"));
+        let [rate, p95, lost] = self.measured();
+        let measured = [("", rate), ("p95 ", p95), ("lost ", lost)];
+        let measured = measured.into_iter().filter(|(_, text)| !text.is_empty());
+        for (name, text) in [
+            ("began", self.began.replace('T', " ").replace('Z', " UTC")),
+            ("test", [self.command.as_str(), &self.target, &self.load].join(" ").trim().to_owned()),
+            ("tags", tags.collect::<Vec<_>>().join(", ")),
+            ("hypothesis", said(&self.said.hypothesis)),
+            ("change", change),
+            ("measured", measured.map(|(name, text)| format!("{name}{text}")).collect::<Vec<_>>().join(", ")),
+            ("verdict", self.verdict.clone()),
+            ("bottleneck", self.bottleneck()),
+            ("brought", self.brought()),
+            ("decision", self.decision()),
+            ("comments", self.said.comments.join("\n")),
+        ] {
+            if !text.is_empty() {
+                table.row([name.to_owned(), text]);
+            }
+        }
+        table
+    }
+}
+
+/// The verdicts of an experiment, or the values of a search.
+fn outcome(found: &Json) -> Option<Table> {
+    match found["search"]["values"].as_array() {
+        Some(values) => Some(searched(found, values)),
+        None => verdicts(found["verdicts"].as_array()?),
+    }
+}
+
+fn verdicts(all: &[Json]) -> Option<Table> {
+    let mut table = Table::new(&[
+        ("candidate", Align::Left),
+        ("route", Align::Left),
+        ("measure", Align::Left),
+        ("verdict", Align::Left),
+        ("effect", Align::Right),
+        ("95 % interval", Align::Left),
+    ]);
+    for verdict in all {
+        let text = |name: &str| verdict[name].as_str().unwrap_or_default().replace('_', " ");
+        let percent = |name: &str| verdict[name].as_f64().map(|share| format!("{:+.1} %", 100.0 * share));
+        let interval = percent("low").zip(percent("high")).map(|(low, high)| format!("{low} to {high}"));
+        let primary = if verdict["primary"] == true { " (primary)" } else { "" };
+        table.row([
+            text("candidate"),
+            text("route"),
+            format!("{}{primary}", text("measure")),
+            text("verdict"),
+            percent("effect").unwrap_or_default(),
+            interval.unwrap_or_default(),
+        ]);
+    }
+    (!all.is_empty()).then_some(table)
+}
+
+fn searched(found: &Json, values: &[Json]) -> Table {
+    let primary = found["primary"].as_str().unwrap_or_default();
+    let variable = found["variable"].as_str().unwrap_or_default();
+    let title = primary.replace('_', " ");
+    let mut table = Table::new(&[
+        (variable, Align::Left),
+        (&title, Align::Right),
+        ("rounds", Align::Right),
+        ("limited by", Align::Left),
+        ("", Align::Left),
+    ]);
+    let search = &found["search"];
+    for value in values {
+        let remains = search["remaining"].as_array().is_some_and(|all| all.contains(&value["value"]));
+        let state = match (value["value"] == search["best"], remains) {
+            (true, _) => "best",
+            (false, true) => "as good",
+            (false, false) => "eliminated",
+        };
+        let measured = value["measures"][primary].as_f64();
+        table.row([
+            value["value"].as_str().unwrap_or_default().to_owned(),
+            measured.map_or(String::new(), |value| crate::experiment::shown_measure(primary, value)),
+            value["rounds"].to_string(),
+            value["examined"]["bottleneck"]["sentence"].as_str().unwrap_or_default().to_owned(),
+            state.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn day(began: &str) -> &str {
+    began.split('T').next().unwrap_or_default()
+}
