@@ -26,6 +26,7 @@ const TABLE: [Uses; 30] = [
     (
         "load",
         &[
+            ("capture", "the form of a log of requests"),
             ("control", "the grammar of goals"),
             ("host", "what this machine can send"),
             ("http", "messages and sockets"),
@@ -152,6 +153,7 @@ const TABLE: [Uses; 30] = [
         "headroom",
         &[
             ("agent", WIRES),
+            ("capture", WIRES),
             ("config", WIRES),
             ("conformance", WIRES),
             ("control", WIRES),

@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod emit;
 pub mod experiment;
 pub mod explain;
+pub mod fidelity;
 pub mod find;
 pub mod fleet;
 pub mod forecast;

@@ -66,7 +66,10 @@ fn is_command(line: &str) -> bool {
 
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Measure", &["load", "find", "doctor", "agent", "replay", "compare", "experiment", "squeeze"]),
+    (
+        "Measure",
+        &["load", "find", "doctor", "agent", "replay", "compare", "experiment", "squeeze", "fidelity"],
+    ),
     ("Protect", &["gateway", "top", "explain"]),
     (
         "Scale",
@@ -78,7 +81,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 /// Groups of options that `-h` leaves out.
 const RARE_GROUPS: [&str; 5] = ["Connections", "TLS", "Safety", "Watching", "Capture"];
 /// Options that `-h` leaves out.
-const RARE: [&str; 22] = [
+const RARE: [&str; 23] = [
     "arrival-header",
     "bad-lines",
     "delay-abort",
@@ -95,6 +98,7 @@ const RARE: [&str; 22] = [
     "prove-overload",
     "seed",
     "timeout",
+    "request-log",
     "trace-bin",
     "trace-scale",
     "trace-speed",

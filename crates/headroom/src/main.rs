@@ -67,6 +67,7 @@ enum Command {
     Ledger(ledger::Args),
     Compare(compare::Args),
     Experiment(Box<experiment::Args>),
+    Fidelity(fidelity::Args),
     Squeeze(squeeze::Args),
     SampleService(sample_service::Args),
 }
@@ -105,6 +106,7 @@ fn main() -> Exit {
         Command::Show(args) => show::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Experiment(args) => experiment::run(&args),
+        Command::Fidelity(args) => fidelity::run(&args),
         Command::Squeeze(args) => squeeze::run(&args),
         Command::SampleService(args) => sample_service::run(&args),
     }

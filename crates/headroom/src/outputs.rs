@@ -1,6 +1,8 @@
 //! Files with the results of a run, metrics that are recorded during it, and where its results are sent.
 
+use crate::output;
 use crate::output_file;
+use ::load::{Plan, RequestLog};
 use documents::run::LoadRun;
 use documents::watched;
 use ledger::WallTime;
@@ -21,6 +23,14 @@ pub struct OutputArgs {
     /// One row for each second, endpoint and outcome.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+
+    /// Write every request as a line of JSON, as a capture of the gateway
+    ///
+    /// With time, method, path, user, status, response time from the actual start and bytes of the body of the response. At
+    /// most 5,000,000; `headroom fidelity` and `headroom replay` read them. A step of a scenario has the name of its endpoint as
+    /// its path.
+    #[arg(long, value_name = "FILE")]
+    request_log: Option<PathBuf>,
 
     /// Write response times as an HdrHistogram interval log, one line a second
     #[arg(long, value_name = "FILE")]
@@ -77,6 +87,8 @@ pub struct Beside {
     pub watching: Watching,
     /// Where results are sent.
     pub remote: Option<Endpoint>,
+    /// What keeps the requests.
+    pub request_log: Option<RequestLog>,
 }
 
 /// A flag of this group cannot be used, or a file cannot be written.
@@ -104,6 +116,8 @@ pub struct Results<'a> {
     pub name: Option<&'a str>,
     /// When it started.
     pub began: SystemTime,
+    /// Its plan, with the requests that were kept.
+    pub plan: &'a Plan,
 }
 
 impl OutputArgs {
@@ -112,7 +126,10 @@ impl OutputArgs {
     /// # Errors
     /// The file, URL, query or metric that cannot be used.
     pub fn check(&self) -> Result<Beside, OutputError> {
-        for path in [&self.csv, &self.hlog, &self.hgrm, &self.markdown, &self.report].into_iter().flatten() {
+        for path in [&self.csv, &self.request_log, &self.hlog, &self.hgrm, &self.markdown, &self.report]
+            .into_iter()
+            .flatten()
+        {
             output_file::check_or_stdout(path)?;
         }
         let mut sources = Vec::new();
@@ -124,6 +141,7 @@ impl OutputArgs {
         }
         let remote = self.remote_write.as_deref().map(Endpoint::new).transpose()?;
         Ok(Beside {
+            request_log: self.request_log.as_ref().map(|_| RequestLog::new(MOST_REQUESTS)),
             watching: Watching { sources, every: self.watch_every, doctor: !self.no_doctor },
             remote,
         })
@@ -134,12 +152,13 @@ impl OutputArgs {
     /// # Errors
     /// The first file that cannot be written.
     pub fn write(&self, results: &Results<'_>) -> Result<(), OutputError> {
-        let Results { command, run, name, began } = *results;
+        let Results { command, run, name, began, plan } = *results;
         let LoadRun { asked, measured, thresholds, watched, .. } = run;
         to_file(self.csv.as_deref(), |mut out| {
             let more = |second| watched::csv_cells(watched, second);
             csv::write(measured, (&watched::csv_headings(watched), &more), &mut out)
         })?;
+        to_file(self.request_log.as_deref(), |out| write_requests(plan, began, out))?;
         to_file(self.hlog.as_deref(), |mut out| hlog::write(measured, began, &mut out))?;
         to_file(self.hgrm.as_deref(), |mut out| hgrm::write(&measured.response, &mut out))?;
         to_file(self.markdown.as_deref(), |mut out| {
@@ -155,6 +174,24 @@ impl OutputArgs {
         })
     }
 }
+
+fn write_requests(plan: &Plan, began: SystemTime, mut out: &mut dyn Write) -> io::Result<()> {
+    let Some(log) = &plan.request_log else { return Ok(()) };
+    let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let (entries, left_out) = log.take(plan, i64::try_from(began.as_micros()).unwrap_or(i64::MAX));
+    for entry in entries {
+        capture::write_line(&mut out, &entry)?;
+    }
+    if left_out > 0 {
+        output::note(&format!(
+            "--request-log left out {left_out} of the requests: it has room for {MOST_REQUESTS}"
+        ));
+    }
+    Ok(())
+}
+
+/// At most 280 MB.
+const MOST_REQUESTS: usize = 5_000_000;
 
 fn to_file(
     path: Option<&Path>,

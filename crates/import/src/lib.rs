@@ -38,7 +38,10 @@ pub use input::{Input, open};
 pub use mix::{Mix, endpoint};
 pub use origin::{Origin, OriginError};
 pub use reader::{Entries, Options, read};
-pub use replay::{Due, Dues, Recording, RecordingError, Replay, ReplayError, Request};
+pub use replay::{
+    Aspect, Due, Dues, Incomparable, Likeness, Part, Recording, RecordingError, Replay, ReplayError, Request,
+    Which, Workload,
+};
 pub use time::{instant_of, time_zone};
 pub use traffic::{
     BadLines, Duplicates, EventLines, Gap, Gaps, Hourly, Moment, Notice, Place, Row, Rows, Spot, Traffic,

@@ -45,13 +45,34 @@ pub(crate) enum Purpose {
     Both,
     /// For the sample of heads only: no bytes of the body are kept.
     Sample,
+    /// For the size of the body only, which the request log has: no bytes are kept.
+    Size,
+}
+
+impl Purpose {
+    /// Whether the body is read.
+    fn reads_body(self) -> bool {
+        matches!(self, Purpose::Scenario | Purpose::Both)
+    }
+
+    /// Whether the head goes into the sample.
+    pub(crate) fn samples(self) -> bool {
+        matches!(self, Purpose::Sample | Purpose::Both)
+    }
 }
 
 impl Kept {
+    /// Takes a part of the head.
+    pub(crate) fn head(&mut self, part: &[u8]) {
+        if self.purpose != Purpose::Size {
+            self.head.extend_from_slice(part);
+        }
+    }
+
     /// Takes a part of the body.
     pub(crate) fn data(&mut self, data: &[u8]) {
         self.body_bytes += data.len() as u64;
-        let most = if self.purpose == Purpose::Sample { 0 } else { Kept::BODY_MAX };
+        let most = if self.purpose.reads_body() { Kept::BODY_MAX } else { 0 };
         let room = most.saturating_sub(self.body.len());
         self.body.extend_from_slice(&data[..data.len().min(room)]);
     }
@@ -94,7 +115,7 @@ impl Exchange {
             // An interim response: the final one is still to come.
             if scan.status >= 200 {
                 if let Some(kept) = &mut self.kept {
-                    kept.head.extend_from_slice(&input[used..end]);
+                    kept.head(&input[used..end]);
                 }
                 self.body = Decoder::new(scan.framing);
                 self.head = Some(scan);

@@ -16,6 +16,7 @@ mod layout;
 mod plan;
 mod record;
 mod recorded;
+mod request_log;
 mod run;
 pub mod scenario;
 mod schedule;
@@ -32,6 +33,7 @@ pub use collect::{Collected, Collector};
 pub use connecting::{Connecting, Protocol, Server, Servers};
 pub use plan::{Arrivals, Course, Model, Plan, Targets, Users, Work};
 pub use recorded::{Base, Recorded};
+pub use request_log::RequestLog;
 pub use run::{Progress, Running, StartError, Watch, start, start_watched};
 pub use schedule::{
     Level, NotAscending, Profile, ProfileError, Schedule, Stage, StageError, StageText, Stages, StagesError,

@@ -3,6 +3,7 @@
 use crate::collect::Collector;
 use crate::connecting::{Connecting, Server};
 use crate::layout::{Layout, Span};
+use crate::request_log::RequestLog;
 use crate::scenario::Scenario;
 use crate::{Profile, Schedule, Target, Trace, UserProfile};
 use http::dial::Scheme;
@@ -41,6 +42,8 @@ pub struct Plan {
     pub arrival_header: Option<String>,
     /// Keeps whole responses; that takes time and memory, so it is for a few requests.
     pub collector: Option<Collector>,
+    /// Keeps every request, without its contents.
+    pub request_log: Option<RequestLog>,
 }
 
 /// What is sent.
@@ -249,6 +252,7 @@ impl Plan {
             seed: 1,
             arrival_header: None,
             collector: None,
+            request_log: None,
         }
     }
 

@@ -134,7 +134,7 @@ impl h2::Sink for Listener<'_> {
         if let Some(kept) = &mut stream.kept {
             for (name, value) in headers {
                 for part in [name, b": ", value, b"\r\n"] {
-                    kept.head.extend_from_slice(part);
+                    kept.head(part);
                 }
             }
         }

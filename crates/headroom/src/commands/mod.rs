@@ -11,6 +11,7 @@ pub mod demo;
 pub mod doctor;
 pub mod experiment;
 pub mod explain;
+pub mod fidelity;
 pub mod find;
 pub mod forecast;
 pub mod gateway;

@@ -154,7 +154,7 @@ pub fn run(args: &Args) -> Exit {
         let thresholds = thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
         return print(&asked(&plan).text(&thresholds, terminal()));
     }
-    drive::run(&drive::Run {
+    drive::run(drive::Run {
         command: "replay",
         plan,
         thresholds,

@@ -3,7 +3,7 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 44] = [
+const COMMANDS: [&[&str]; 45] = [
     &[],
     &["load"],
     &["find"],
@@ -13,6 +13,7 @@ const COMMANDS: [&[&str]; 44] = [
     &["compare"],
     &["experiment"],
     &["squeeze"],
+    &["fidelity"],
     &["gateway"],
     &["top"],
     &["explain"],

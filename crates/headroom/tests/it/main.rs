@@ -66,6 +66,7 @@ mod scales_processes;
 /// A JSON Schema validator for the keywords that our schemas use.
 mod schema;
 /// `headroom simulate --activities`: a score beside what scaling really did.
+mod scores_copies;
 mod scores_real_scaling;
 /// `headroom scale` whose wanted size others read: gauges, status, switches, and KEDA's protocol from Python.
 mod serves_the_wanted_size;

@@ -205,6 +205,12 @@ impl Scenario {
         self.endpoint_of[step.0]
     }
 
+    /// The method of an endpoint: that of the first step with it.
+    pub(crate) fn method_of(&self, endpoint: usize) -> Option<&str> {
+        let step = self.endpoint_of.iter().position(|of| *of == endpoint)?;
+        Some(&self.definition.steps[step].method)
+    }
+
     /// All checks; a [`CheckId`] is an index of them.
     pub fn checks(&self) -> &[CheckName] {
         &self.checks

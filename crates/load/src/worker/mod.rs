@@ -22,6 +22,7 @@ use crate::connection::{Connection, Job, State, What};
 use crate::exchange::Kept;
 use crate::plan::{Model, Plan, Targets, Users, Work};
 use crate::record::{Finished, Recorder, Times};
+use crate::request_log::{Logged, Sent};
 use crate::run::{Slot, Watch};
 use crate::streams::Ending;
 use crate::user::{User, Walk};
@@ -279,6 +280,7 @@ impl<'a, N: Net> Worker<'a, N> {
                 return Some(job);
             }
             self.recorder.timed_out(times(&job, now));
+            self.log(&job, None, now);
             self.over(&job, Came::Nothing, now);
         }
         loop {
@@ -433,8 +435,22 @@ impl<'a, N: Net> Worker<'a, N> {
         }
     }
 
+    /// Enters a request that has ended into the log, if there is one: with status and bytes of the body of its response.
+    fn log(&self, job: &Job, response: Option<(u16, u64)>, now: Timestamp) {
+        let Some(log) = &self.plan.request_log else { return };
+        let labelled = matches!(&self.plan.work, Work::Targets(targets) if targets.labels.is_some());
+        let (sent, user) = match job.what {
+            What::Prepared(wire) => (Sent::Prepared(wire), labelled.then_some(job.number)),
+            What::PreparedOf { wire, user } => (Sent::Prepared(wire), Some(u64::from(user))),
+            // The users of an iteration are reused; an iteration is a session.
+            What::StepOf(_) => (Sent::Step(job.endpoint), Some(job.number)),
+        };
+        log.add(Logged { started: job.started, ended: now, response, sent, user });
+    }
+
     fn failed(&mut self, job: Job, failure: Failure, now: Timestamp) {
         self.recorder.failed(times(&job, now), failure);
+        self.log(&job, None, now);
         // Nothing else would slow down a user whose connections are refused.
         self.over(&job, Came::Nothing, now + RETRY_AFTER);
     }

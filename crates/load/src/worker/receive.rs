@@ -170,11 +170,15 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// Reads the head of a response that is in the sample. What is kept for nothing else is taken.
-    fn note_head(&mut self, kept: &mut Option<Box<Kept>>, job: &Job, status: u16) {
-        let Some(found) = kept.as_ref().filter(|kept| kept.purpose != Purpose::Scenario) else { return };
-        self.recorder.head(job.intended, status, &found.head);
-        if let Some(mut sample) = kept.take_if(|kept| kept.purpose == Purpose::Sample) {
+    /// Logs a response, and reads its head if it is in the sample. What is kept for nothing else is taken.
+    fn note(&mut self, kept: &mut Option<Box<Kept>>, job: &Job, status: u16, now: Timestamp) {
+        let Some(found) = kept.as_ref() else { return };
+        self.log(job, Some((status, found.body_bytes)), now);
+        if found.purpose.samples() {
+            self.recorder.head(job.intended, status, &found.head);
+        }
+        if let Some(mut sample) = kept.take_if(|kept| matches!(kept.purpose, Purpose::Sample | Purpose::Size))
+        {
             sample.clear();
             self.spare_kept.push(sample);
         }
@@ -192,7 +196,7 @@ impl<N: Net> Worker<'_, N> {
         match ending {
             Ending::Answered => {
                 self.recorder.answered(times(&stream.job, now), stream.status);
-                self.note_head(&mut stream.kept, &stream.job, stream.status);
+                self.note(&mut stream.kept, &stream.job, stream.status, now);
                 self.over(&stream.job, Came::Answer(stream.status, stream.kept), now);
             }
             Ending::Reset { unseen: true, code } => {
@@ -250,7 +254,7 @@ impl<N: Net> Worker<'_, N> {
     ) {
         let now = self.net.now();
         self.recorder.answered(times(&job, now), status);
-        self.note_head(&mut kept, &job, status);
+        self.note(&mut kept, &job, status, now);
         if !keep_alive {
             self.remove(index);
             return self.over(&job, Came::Answer(status, kept), now);
@@ -428,6 +432,7 @@ impl<N: Net> Worker<'_, N> {
             };
             for job in overdue {
                 self.recorder.timed_out(times(&job, now));
+                self.log(&job, None, now);
                 self.over(&job, Came::Nothing, now);
             }
             if self.connections.contains(index) {

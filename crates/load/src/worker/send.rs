@@ -30,6 +30,9 @@ impl<N: Net> Worker<'_, N> {
             self.next_head = job.started + head::EVERY;
             self.sample(&mut kept);
         }
+        if self.plan.request_log.is_some() && kept.is_none() {
+            kept = Some(self.spare(Purpose::Size));
+        }
         self.busy += 1;
         if let State::Many(_) = self.connections[index].state {
             self.send_stream(index, job, kept);
@@ -42,12 +45,14 @@ impl<N: Net> Worker<'_, N> {
     fn sample(&mut self, kept: &mut Option<Box<Kept>>) {
         match kept {
             Some(kept) => kept.purpose = Purpose::Both,
-            None => {
-                let mut spare = self.spare_kept.pop().unwrap_or_default();
-                spare.purpose = Purpose::Sample;
-                *kept = Some(spare);
-            }
+            None => *kept = Some(self.spare(Purpose::Sample)),
         }
+    }
+
+    fn spare(&mut self, purpose: Purpose) -> Box<Kept> {
+        let mut spare = self.spare_kept.pop().unwrap_or_default();
+        spare.purpose = purpose;
+        spare
     }
 
     /// As the only request of a connection.

@@ -22,14 +22,21 @@ pub struct Arrival {
 impl Requests {
     /// The arrivals of the whole simulated time; none in a closed model.
     pub fn schedule(system: &System) -> Vec<Arrival> {
+        Requests::arrivals(system).collect()
+    }
+
+    /// The same, one after the other.
+    pub fn arrivals(system: &System) -> impl Iterator<Item = Arrival> + use<> {
         let mut plant = Requests::new(system);
         let end = super::nanos(system.warm_up + system.measured);
-        let mut all = Vec::new();
-        while plant.arrivals.next() < end {
+        std::iter::from_fn(move || {
+            if plant.arrivals.next() >= end {
+                return None;
+            }
             let at = Timestamp::from_nanos(plant.arrivals.next());
             plant.arrivals.advance();
             let mut draws = plant.seeds.arrive();
-            let Some(first) = plant.services.first() else { break };
+            let first = plant.services.first()?;
             let endpoint = first.endpoint(draws.uniform());
             let begins = first.endpoints.get(usize::from(endpoint)).copied().unwrap_or(0);
             let (mut cpu, mut wait) = (Duration::ZERO, Duration::ZERO);
@@ -38,8 +45,7 @@ impl Requests {
                 cpu = Duration::from_nanos(of_cpu.draw(&mut draws) as u64);
                 wait = Duration::from_nanos(of_wait.draw(&mut draws) as u64);
             }
-            all.push(Arrival { at, endpoint: usize::from(endpoint), cpu, wait });
-        }
-        all
+            Some(Arrival { at, endpoint: usize::from(endpoint), cpu, wait })
+        })
     }
 }

@@ -36,11 +36,12 @@ pub struct Run<'a> {
 }
 
 /// Runs it. The exit code of several runs is that of the first one that was not successful.
-pub fn run(run: &Run<'_>) -> Exit {
+pub fn run(mut run: Run<'_>) -> Exit {
     let beside = match run.outputs.check() {
         Ok(beside) => beside,
         Err(error) => return complain(&error, Exit::Usage),
     };
+    run.plan.request_log = beside.request_log;
     let interrupts = match Interrupts::listen() {
         Ok(interrupts) => interrupts,
         Err(error) => return fail(&error),
@@ -53,7 +54,7 @@ pub fn run(run: &Run<'_>) -> Exit {
         watching: beside.watching,
         interrupted: &|| interrupts.came(),
     };
-    let mut listener = Listener::new(run, beside.remote);
+    let mut listener = Listener::new(&run, beside.remote);
     let series = repeat(&load, run.repeat, &mut |event| listener.hear(event));
     listener.conclude(series)
 }

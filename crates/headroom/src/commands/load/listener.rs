@@ -120,7 +120,7 @@ impl<'a> Listener<'a> {
         self.recorder.finish(begun, Some(&outcome.measured), result.kept());
         // The summary is printed even if a file cannot be written: nothing else is left of the run then.
         let (name, command) = (begun.name(), self.run.command);
-        let results = Results { command, run: result, name: name.as_deref(), began };
+        let results = Results { command, run: result, name: name.as_deref(), began, plan: &self.run.plan };
         let written = self.run.outputs.write(&results);
         let said = if self.run.json {
             print(&result.json())

@@ -38,7 +38,7 @@ pub fn run(args: &Args) -> Exit {
         let thresholds = planned.thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
         return print(&asked(&planned.plan).text(&thresholds, terminal()));
     }
-    drive::run(&drive::Run {
+    drive::run(drive::Run {
         command: "load",
         plan: planned.plan,
         thresholds: planned.thresholds,

@@ -7,9 +7,11 @@
 //! fidelity      request by request or minute by minute
 //! grid          the keys that are varied
 //! real          the scaling activities that it is compared with
+//! arrivals      the requests of a stage, for a file
 //! judge         the rows of the case, by what came out
 //! ```
 
+mod arrivals;
 mod cases;
 mod fidelity;
 mod grid;
@@ -95,6 +97,13 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     csv: Option<PathBuf>,
 
+    /// Write the requests that arrive in one stage, one JSON object a line, as a capture of the gateway
+    ///
+    /// With time and path, from the name of the endpoint: GET-cart is GET /cart. `headroom fidelity` and `headroom replay` read them. Needs
+    /// traffic with a rate: when users send depends on the responses.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    request_log: Option<PathBuf>,
+
     /// Write an HTML report with charts and all tables
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
@@ -155,6 +164,12 @@ pub enum Error {
         /// The closest name.
         help: String,
     },
+    /// Requests of several stages.
+    #[error("--request-log writes the requests of one stage; name it with --stage, not {0}")]
+    StagesOfRequests(usize),
+    /// Requests of users.
+    #[error("stage `{0}` has users, who wait for responses; --request-log needs traffic with a rate")]
+    Users(String),
     /// A grid of several stages.
     #[error("--vary varies one stage; name one with --stage, not {0}")]
     StagesOfGrid(usize),
@@ -262,8 +277,12 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
         chosen.dedup();
     }
     let real = args.real.read(&case, &chosen)?;
-    for path in [&args.csv, &args.report].into_iter().flatten() {
+    for path in [&args.csv, &args.request_log, &args.report].into_iter().flatten() {
         output_file::check_or_stdout(path).map_err(Error::Output)?;
+    }
+    if let Some(path) = &args.request_log {
+        let stage = arrivals::stage(&case, &chosen)?;
+        to_file(path, |out| arrivals::write(stage, out))?;
     }
     let first = case.stages.first().map_or(1, |stage| stage.system.seed);
     let seeds: Vec<u64> = (0..u64::from(args.seeds.get())).map(|more| first.wrapping_add(more)).collect();
