@@ -4,7 +4,7 @@
 use crate::admin::Flows;
 use crate::clients::Clients;
 use crate::metrics::{Counts, Published, RouteTable, Totals};
-use crate::mirror::Ends;
+use crate::mirror::{Ends, Pause};
 use crate::shared::{Shared, lock};
 use crate::worker::crowd::{ASKED_MAX, Seen, Whom};
 use control::policy::Transition;
@@ -100,6 +100,8 @@ pub(crate) struct ControlRoom {
     log_reopenings: AtomicU64,
     /// Where workers put copies.
     pub(crate) mirror: Ends,
+    /// While it is in force, nothing is copied.
+    pub(crate) pause: Pause,
 }
 
 /// Messages of rules since the last call: the last error, and lines that they logged.
@@ -129,6 +131,7 @@ impl ControlRoom {
             malformed: Mutex::default(),
             log_reopenings: AtomicU64::new(0),
             mirror: Ends::default(),
+            pause: Pause::default(),
         }
     }
 

@@ -17,16 +17,21 @@
 //! ## Bounds
 //! A queue for each mirror, and one for all ([`CHANNEL_COPIES`]); bytes held for all mirrors together ([`BYTES_MAX`]),
 //! from the first byte that is copied to the last that is sent.
+//!
+//! ## A pause
+//! An experiment can pause all copies for a while ([`Pause`]), to measure what they cost. Requests are then not chosen.
 
 pub(crate) mod capture;
 mod counts;
 pub(crate) mod engine;
 pub(crate) mod head;
 mod mask;
+mod pause;
 mod target;
 pub(crate) mod threads;
 
 pub(crate) use counts::{Difference, Dropped, Failed, LinkCounts, RATIO_BOUNDS, Ticket};
+pub(crate) use pause::Pause;
 pub(crate) use target::{Link, Mirrors, Sink, Target};
 
 use crate::settings::Mirror;

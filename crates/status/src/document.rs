@@ -22,6 +22,9 @@ pub struct Status {
     pub uptime_s: Option<f64>,
     /// It accepts no new clients and ends after the last request.
     pub draining: bool,
+    /// The pause of mirrors and of the capture that is in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies_paused: Option<CopiesPaused>,
     /// Client connections.
     pub connections: Connections,
     /// Counters without a route.
@@ -46,6 +49,16 @@ pub struct Flow {
     pub total: u64,
     /// Over the last second.
     pub per_second: f64,
+}
+
+/// Nothing is copied for a time, although mirrors or a capture are configured.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CopiesPaused {
+    /// Who holds it.
+    pub holder: String,
+    /// When it ends unless it is renewed.
+    pub left_s: f64,
 }
 
 /// Client connections.

@@ -22,8 +22,8 @@ pub mod state;
 mod version;
 
 pub use document::{
-    Adaptive, Change, Connections, Counters, Flow, Instance, Limit, LimitKind, Policy, Pool, PriorityShare,
-    Provenance, Route, ServiceLevel, Squeeze, Status,
+    Adaptive, Change, Connections, CopiesPaused, Counters, Flow, Instance, Limit, LimitKind, Policy, Pool,
+    PriorityShare, Provenance, Route, ServiceLevel, Squeeze, Status,
 };
 pub use shed_answer::ShedAnswer;
 pub use version::{set_version, version};

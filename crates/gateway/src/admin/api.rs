@@ -26,7 +26,7 @@ pub(super) fn router() -> Router<Room> {
 
 async fn page(State((room, clock)): State<Room>) -> Response {
     let (_, shared) = room.current();
-    let page = metrics::page(&room.counts(&shared), &shared, clock.now());
+    let page = metrics::page(&room.counts(&shared), &shared, &room.pause, clock.now());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], page).into_response()
 }
 
@@ -70,4 +70,5 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 const PLACES: &str = "there are GET /metrics, /status, /changes, /pools, /pools/POOL, /livez and /readyz, POST /reload, \
      POST /pools/POOL/instances, POST /pools/POOL/instances/ADDRESS/drain and .../resume, \
-     DELETE /pools/POOL/instances/ADDRESS, and PUT and DELETE /pools/POOL/squeeze";
+     DELETE /pools/POOL/instances/ADDRESS, PUT and DELETE /pools/POOL/squeeze, GET /mirroring, and PUT and DELETE \
+     /mirroring/pause";

@@ -1,5 +1,6 @@
 //! Instances of the pools over the admin listener: lists, adds, drains and removes them; and the load of a pool.
 
+use super::lease;
 use crate::control_room::ControlRoom;
 use crate::metrics::pools::{InstanceCounts, InstanceState, PoolCounts};
 use crate::metrics::{Answer, FineReading};
@@ -18,7 +19,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use units::Ratio;
 
 type Room = (Arc<ControlRoom>, Clock);
@@ -152,15 +152,9 @@ async fn squeeze(State((room, clock)): State<Room>, Path(pool): Path<String>, bo
 }
 
 async fn end_squeeze(State((room, clock)): State<Room>, Path(pool): Path<String>, body: Bytes) -> Response {
-    /// Who ends it.
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Ended {
-        holder: String,
-    }
-    let Ok(Ended { holder }) = serde_json::from_slice(&body) else {
-        let detail = "the body does not name the holder of the squeeze; send {\"holder\": \"...\"}";
-        return refused(StatusCode::BAD_REQUEST, detail);
+    let holder = match lease::holder(&body, "squeeze") {
+        Ok(holder) => holder,
+        Err(detail) => return refused(StatusCode::BAD_REQUEST, &detail),
     };
     match room.end_squeeze(&pool, &holder, clock.now()) {
         Ok(ended) => answer(StatusCode::OK, &json!({ "ended": ended })),
@@ -175,22 +169,15 @@ fn checked(body: &[u8]) -> Result<Squeeze, String> {
              \"share\": 0.5, \"seconds\": 5}}"
         )
     })?;
-    if holder.is_empty() || holder.len() > HOLDER_MAX || holder.chars().any(char::is_control) {
-        return Err(format!("`holder` has {} bytes; give a name of 1 to {HOLDER_MAX}", holder.len()));
-    }
+    lease::check_holder(&holder)?;
     let instances: Vec<SocketAddr> = instances.iter().map(|text| address(text)).collect::<Result<_, _>>()?;
     let twice = |(at, address): (usize, &SocketAddr)| instances[..at].contains(address);
     if instances.is_empty() || instances.iter().enumerate().any(twice) {
         return Err("`instances` has to name at least one instance, and each once".to_owned());
     }
     let share = Ratio::new(share).ok_or_else(|| format!("the share {share} is outside 0 to 1"))?;
-    if !(LASTS.0..=LASTS.1).contains(&seconds) {
-        let (least, most) = LASTS;
-        return Err(format!(
-            "{seconds} seconds is outside {least} to {most}: a squeeze is renewed, so that it ends soon without its holder"
-        ));
-    }
-    Ok(Squeeze { holder, instances, share, lasts: Duration::from_secs_f64(seconds) })
+    let lasts = lease::lasts(seconds, "squeeze")?;
+    Ok(Squeeze { holder, instances, share, lasts })
 }
 
 fn not_squeezed(error: &SqueezeError) -> Response {
@@ -273,23 +260,17 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-fn answer(status: StatusCode, value: &Value) -> Response {
+pub(super) fn answer(status: StatusCode, value: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], format!("{value}\n")).into_response()
 }
 
 /// Problem details (RFC 9457).
-fn refused(status: StatusCode, detail: &str) -> Response {
+pub(super) fn refused(status: StatusCode, detail: &str) -> Response {
     let title = status.canonical_reason().unwrap_or("Error");
     let problem =
         json!({ "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail });
     (status, [(header::CONTENT_TYPE, "application/problem+json")], format!("{problem}\n")).into_response()
 }
-
-/// The longest name of the holder of a squeeze, in bytes.
-const HOLDER_MAX: usize = 100;
-
-/// How long a squeeze may last without being renewed, in seconds.
-const LASTS: (f64, f64) = (1.0, 10.0);
 
 /// As in the file.
 const WEIGHT_MAX: u32 = 1_000_000;

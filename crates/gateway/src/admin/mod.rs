@@ -6,6 +6,9 @@
 mod api;
 mod flows;
 mod instances;
+mod lease;
+mod mirroring;
+mod processor;
 pub mod status;
 
 pub(crate) use flows::Flows;
@@ -50,8 +53,8 @@ impl Admin {
         let address = listener.address().clone();
         let guard = Arc::new(Guard::new(&address, Access::Probes, token));
         let (stop, stopped) = oneshot::channel();
-        let app =
-            guarded(api::router().merge(instances::routes()), &guard).with_state((Arc::clone(&room), clock));
+        let app = guarded(api::router().merge(instances::routes()).merge(mirroring::routes()), &guard)
+            .with_state((Arc::clone(&room), clock));
         let thread = std::thread::Builder::new().name("gateway-admin".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 tokio::select! {

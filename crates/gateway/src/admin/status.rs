@@ -9,8 +9,8 @@ use control::concurrency::{Origin, Prior};
 use control::policy::{Gate, Transition};
 use control::rate::{Limit as RateLimit, RateSettings};
 use status::{
-    Adaptive, Change, Connections, Counters, Instance, Limit, LimitKind, Policy, Pool, PriorityShare,
-    Provenance, Route, ServiceLevel, ShedAnswer, Squeeze, Status,
+    Adaptive, Change, Connections, CopiesPaused, Counters, Instance, Limit, LimitKind, Policy, Pool,
+    PriorityShare, Provenance, Route, ServiceLevel, ShedAnswer, Squeeze, Status,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -77,6 +77,10 @@ pub(super) fn now(room: &ControlRoom, now: Timestamp) -> Status {
     status.since = Some(utc(now.since(Timestamp::ZERO)));
     status.uptime_s = Some(millis(now.as_secs_f64()));
     status.draining = room.is_draining();
+    status.copies_paused = room
+        .pause
+        .held(now)
+        .map(|paused| CopiesPaused { holder: paused.holder, left_s: millis(paused.left.as_secs_f64()) });
     count(&mut status, &counts, flows);
     classes(&mut status, &shared, now);
     status

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Appends nothing if there is no mirror.
-pub(super) fn write(page: &mut Page, mirrors: &Mirrors) {
+pub(super) fn write(page: &mut Page, mirrors: &Mirrors, paused: bool) {
     let (shadows, captured): (Vec<&Link>, Vec<&Link>) =
         mirrors.routes.iter().flatten().partition(|link| matches!(link.target.sink, Sink::Shadow(_)));
     if !shadows.is_empty() {
@@ -18,6 +18,12 @@ pub(super) fn write(page: &mut Page, mirrors: &Mirrors) {
     }
     if mirrors.links > 0 {
         write_bytes(page, mirrors);
+        page.head(
+            "headroom_mirror_paused",
+            "gauge",
+            "1 while nothing is copied because an experiment asked for it, otherwise 0.",
+        );
+        page.line("headroom_mirror_paused", &[], &u8::from(paused));
     }
 }
 

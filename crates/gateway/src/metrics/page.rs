@@ -1,6 +1,7 @@
 //! The metrics page for Prometheus.
 
 use super::{Counts, RouteCounts, Times, limits, mirror, pools, reported, rules};
+use crate::mirror::Pause;
 use crate::settings::Route;
 use crate::shared::Shared;
 use status::metric;
@@ -8,7 +9,7 @@ use std::fmt::{Display, Write};
 use units::Timestamp;
 
 /// The metrics page for Prometheus.
-pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
+pub(crate) fn page(counts: &Counts, shared: &Shared, pause: &Pause, now: Timestamp) -> String {
     let mut page = Page(String::with_capacity(16 * 1024));
     routes(&mut page, counts, shared);
     durations(&mut page, counts, shared);
@@ -17,7 +18,7 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
     rules::page(&mut page, counts, shared);
     pools::write(&mut page, &counts.pools, shared);
     instances(&mut page, counts);
-    mirror::write(&mut page, &shared.mirrors);
+    mirror::write(&mut page, &shared.mirrors, pause.is_in_force(now));
     reported::write(&mut page, by_route(counts, shared).map(|(route, of)| (&*route.name, &of.reported)));
     process(&mut page, counts);
     counts.connections.write(&mut page);

@@ -127,6 +127,12 @@ impl<N: Net> Worker<N> {
         let (request, outgoing) = (&exchange.request, exchange.outgoing.bytes());
         let client = request.client();
         let mirrors = &local.shared.mirrors;
+        if self.room.pause.is_in_force(now) {
+            for link in &mirrors.routes[exchange.route()] {
+                self.mirroring.is_not_chosen(mirrors, link);
+            }
+            return;
+        }
         let safety = if is_safe(request.method()) { Safety::Safe } else { Safety::Unsafe };
         let (mut room, live) = ([0; 8], Live::default);
         let address = key::client(client, &mut room);

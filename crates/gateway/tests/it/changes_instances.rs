@@ -1,7 +1,7 @@
 //! Instances are added and removed under load, by reload and over the admin listener, without a failed request.
 
 use crate::balances::{addresses, gone, named, number};
-use crate::support::{Message, Peer, Upstream, client, eventually, get, ok, settings, started};
+use crate::support::{Peer, Upstream, change_admin as admin, client, eventually, get, ok, settings, started};
 use control::balance::Weight;
 use gateway::settings::{Balance, Instance, KeyBy};
 use gateway::{Gateway, InstanceChange, InstanceChangeError};
@@ -121,14 +121,6 @@ fn a_removed_instance_ends_what_it_has_begun() {
     release.send(()).unwrap();
     assert_eq!(number(&waiting.answer()), 0);
     eventually("it is gone", || shown().is_none());
-}
-
-fn admin(gateway: &Gateway, method: &str, path: &str, body: &str) -> Message {
-    let mut peer = Peer::connect(gateway.admin_address().unwrap());
-    peer.ask(format!(
-        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    ))
 }
 
 #[test]

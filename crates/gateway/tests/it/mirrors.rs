@@ -1,8 +1,8 @@
 //! Copies of live traffic: chosen, compared, counted, without effect on live requests.
 
 use crate::support::{
-    Message, Peer, Upstream, admin, client, eventually, eventually_metric, get, metric, nobody, ok, rate,
-    started, under_rate,
+    Message, Peer, Upstream, admin, change_admin, client, eventually, eventually_metric, get, metric, nobody,
+    ok, rate, started, under_rate,
 };
 use control::mirror::{BreakerSettings, Methods};
 use control::rate::Limit;
@@ -522,4 +522,65 @@ fn an_endless_shadow_is_let_go_where_the_live_answer_broke_off() {
     assert!(client.try_answer(false).is_none());
     settled(&gateway, 1.0);
     assert_eq!(metric(&gateway, &with("failed_total", "reason", "live_incomplete")), 1.0);
+}
+
+fn page(gateway: &Gateway, path: &str) -> serde_json::Value {
+    serde_json::from_str(&admin(gateway, path).text()).unwrap()
+}
+
+#[test]
+fn a_pause_is_renewed_by_its_holder_and_ends_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (live, shadow) = (Upstream::hello(), Upstream::hello());
+    let mut settings = mirrored(live.address, &[shadow.address]);
+    settings.capture = Some(gateway::settings::Capture::new(folder.path().join("capture.ndjson")));
+    let gateway = started(settings.clone());
+    let mut client = client(&gateway);
+    let mut ask = |path: &str, times: usize| {
+        (0..times).for_each(|_| assert_eq!(client.ask(get(path)).text(), "hello"));
+    };
+    ask("/before", 3);
+    let asked =
+        |holder: &str, seconds: f64| serde_json::json!({ "holder": holder, "seconds": seconds }).to_string();
+    for (method, body, status, says) in [
+        ("PUT", asked("a", 1.5), 200, "paused"),
+        ("PUT", asked("b", 1.5), 409, "copies are paused by a"),
+        ("PUT", asked("a", 60.0), 400, "outside 1 to 10"),
+        ("PUT", asked("", 1.5), 400, "`holder`"),
+        ("PUT", "nonsense".to_owned(), 400, "no pause"),
+        ("DELETE", "{\"holder\":\"b\"}".to_owned(), 200, "false"),
+        ("DELETE", "{}".to_owned(), 400, "holder"),
+        ("DELETE", "{\"holder\":\"a\"}".to_owned(), 200, "true"),
+        // Long enough for a busy machine.
+        ("PUT", asked("a", 3.0), 200, "paused"),
+    ] {
+        let answer = change_admin(&gateway, method, "/mirroring/pause", &body);
+        assert_eq!(answer.status(), status, "{method} {body}: {}", answer.text());
+        assert!(answer.text().contains(says), "{method} {body}: {}", answer.text());
+    }
+    // A reload keeps it.
+    gateway.reload(Settings { listen: settings.listen, ..settings }).unwrap();
+    ask("/paused", 5);
+    let held = page(&gateway, "/mirroring");
+    assert_eq!(held["paused"]["holder"], "a", "{held:#}");
+    assert_eq!(page(&gateway, "/status")["copies_paused"]["holder"], "a");
+    assert_eq!(metric(&gateway, "headroom_mirror_paused"), 1.0);
+    // The requests of the pause are not chosen, and every request is accounted for.
+    settled(&gateway, 3.0);
+    eventually_metric(&gateway, &named("not_chosen_total"), 5.0);
+    assert_eq!(metric(&gateway, "headroom_capture_chosen_total{route=\"all\"}"), 3.0);
+    assert!(!shadow.seen().contains("/paused"), "{}", shadow.seen());
+    // Nobody renews it, as after a `kill -9` of its holder.
+    eventually("it ends", || page(&gateway, "/mirroring")["paused"].is_null());
+    assert_eq!(metric(&gateway, "headroom_mirror_paused"), 0.0);
+    ask("/after", 2);
+    settled(&gateway, 5.0);
+    eventually_metric(&gateway, "headroom_capture_written_total{route=\"all\"}", 5.0);
+    eventually("its counts are of all requests", || page(&gateway, "/mirroring")["arrived"] == 10);
+    let found = page(&gateway, "/mirroring");
+    let times = found["response_times"]["buckets"].as_array().unwrap();
+    assert_eq!(times.iter().map(|bucket| bucket[1].as_u64().unwrap()).sum::<u64>(), 10, "{found:#}");
+    assert_eq!((&found["copies"][0]["mirror"], &found["copies"][0]["chosen"]), (&"next 0".into(), &5.into()));
+    assert!(found["copies"][1]["mirror"].is_null() && found["copies"][1]["dropped"] == 0, "{found:#}");
+    assert!(found["processor"]["workers_s"].as_f64().unwrap() > 0.0, "{found:#}");
 }

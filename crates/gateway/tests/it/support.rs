@@ -351,6 +351,15 @@ pub fn admin(gateway: &Gateway, path: &str) -> Message {
     peer.ask(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
 
+/// The response to a request with JSON to the admin listener.
+pub fn change_admin(gateway: &Gateway, method: &str, path: &str, body: &str) -> Message {
+    let mut peer = Peer::connect(gateway.admin_address().unwrap());
+    peer.ask(format!(
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    ))
+}
+
 /// The value of a sample on the metrics page, such as `headroom_shed_total{route="all",reason="rule"}`; zero if there
 /// is none.
 pub fn metric(gateway: &Gateway, sample: &str) -> f64 {
