@@ -8,6 +8,7 @@
 //! arms      the services: started, asked whether they respond, stopped
 //! block     load on some arms at once, and what was observed
 //! measures  what is compared, chosen by how many requests a block has
+//! planning  the noise floor, the plan and the end, as all comparisons have them
 //! stage     the steps of an experiment, in their order
 //! document  the outcome
 //! traffic   requests with times of their own
@@ -31,6 +32,7 @@ mod block;
 mod contents;
 mod document;
 mod measures;
+mod planning;
 mod search;
 mod stage;
 mod traffic;

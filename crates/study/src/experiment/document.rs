@@ -2,7 +2,8 @@
 
 use super::arms::{Candidate, Running};
 use super::block::Tally;
-use super::stage::{End, POWER, Session};
+use super::planning::POWER;
+use super::stage::{End, Session};
 use crate::calibrate::changed_server;
 use config::experiment::Design as Asked;
 use control::diagnosis::Outcome;

@@ -10,7 +10,8 @@ use super::arms::Running;
 use super::block::{self, Observed};
 use super::document::counted;
 use super::measures::{Chosen, choose};
-use super::stage::{End, RISK, endpoints, lead};
+use super::planning::RISK;
+use super::stage::{End, endpoints, lead};
 use super::{Arm, Event, Failed, Wanted};
 use crate::launch::NoLaunch;
 use control::trial::{

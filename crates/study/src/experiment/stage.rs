@@ -4,12 +4,13 @@ use super::answers::Compared;
 use super::arms::{Candidate, Running, start};
 use super::block::{self, Observed};
 use super::measures::{Chosen, choose};
+use super::planning::{self, Basis, MORE, PILOT, PILOT_MORE};
 use super::{Event, Failed, Wanted, document};
-use config::experiment::{Design as Asked, Ends, SecondControl, Shared};
+use config::experiment::{Design as Asked, SecondControl, Shared};
 use control::trial::answers::Budget;
 use control::trial::{
-    Arm, Assignment, Block, Design, Ended, Ends as TrialEnds, Known, NoiseFloor, Plan, PlanError, Purpose,
-    Settings, Shared as Sharing, Step, Trial, Wanted as Effect, plan,
+    Arm, Assignment, Block, Design, Ended, NoiseFloor, Plan, Purpose, Settings, Shared as Sharing, Step,
+    Trial,
 };
 use documents::experiment::Experiment;
 use stats::{Rng, median};
@@ -192,22 +193,9 @@ impl Session<'_> {
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Option<End>, Failed> {
         events(Event::NoiseFloor { blocks: PILOT });
-        let settings = Settings {
-            measures: self.measures.iter().map(|chosen| chosen.measure).collect(),
-            primary: 0,
-            candidates: 0,
-            second_control: true,
-            risk: RISK,
-            design,
-            blocks: PILOT,
-            measured: self.wanted.file.block,
-            settle: self.settle(design),
-            spread: None,
-            probes: None,
-            ends: TrialEnds::AsPlanned,
-            dead_after: DEAD_AFTER,
-            limits: self.limits(),
-        };
+        let measures = self.measures.iter().map(|chosen| chosen.measure).collect();
+        let times = (self.settle(design), self.wanted.file.block);
+        let settings = planning::pilot(measures, design, times, self.limits());
         let mut trial = Trial::new(settings)?;
         let mut differences = Vec::new();
         loop {
@@ -234,25 +222,17 @@ impl Session<'_> {
                     }
                 }
                 Step::Done(Ended::AsPlanned) => {
-                    let noise = trial.noise_floor(0);
-                    let enough = noise.is_some_and(|noise| noise.count >= INDEPENDENT_MIN);
-                    let is_long = self.begun.elapsed() > self.wanted.file.time / PILOT_SHARE;
-                    if enough || is_long || trial.counted() >= PILOT_MAX {
-                        self.noise = noise.map(|noise| NoiseFloor {
-                            count: if enough { noise.count } else { INDEPENDENT_MIN },
-                            ..noise
-                        });
-                        if !enough {
-                            let note = "calm and restless times alternated while the noise floor was measured: it \
-                                        may be larger, and the promised time longer";
-                            self.notes.push(note.to_owned());
+                    match planning::noise(&trial, self.begun.elapsed(), self.wanted.file.time) {
+                        None => trial.extend(PILOT_MORE),
+                        Some(noise) => {
+                            self.noise = noise.floor;
+                            self.notes.extend(noise.note);
+                            if self.second.is_some() && !differences.is_empty() {
+                                self.offset = Some(median(&differences));
+                            }
+                            return Ok(None);
                         }
-                        if self.second.is_some() && !differences.is_empty() {
-                            self.offset = Some(median(&differences));
-                        }
-                        return Ok(None);
                     }
-                    trial.extend(PILOT_MORE);
                 }
                 Step::Done(ended) => {
                     return Ok(Some(End::Other(format!("the noise floor could not be measured: {ended}"))));
@@ -275,58 +255,30 @@ impl Session<'_> {
         effect.is_finite().then_some(effect)
     }
 
-    /// Plans the comparison for the wanted effect, or for the smallest one that the rest of the time finds.
+    /// Plans the comparison.
     fn make_plan(&mut self, design: Design) -> Result<(), String> {
         let file = self.wanted.file;
-        let elapsed = self.begun.elapsed();
-        // Answers are compared between the blocks.
-        let with_answers = 1.0 + if file.compare_answers { Budget::SHARE } else { 0.0 };
-        let budget = file.time.saturating_sub(elapsed).div_f64(with_answers);
-        let candidates = self.compared().len();
-        let share = if self.measures.len() > 1 { 0.5 } else { 1.0 };
-        let risk = RISK * share / candidates as f64;
-        let wanted = Effect { effect: file.effect, power: POWER, risk, candidates, budget };
-        let copies = design == Design::Duet;
-        let shared = match (file.design, file.shared) {
-            (Some(_), _) | (None, Shared::Nothing) => Sharing::Nothing,
-            (None, Shared::Unknown) => Sharing::Unknown,
-            (None, Shared::Something) => Sharing::Something,
-        };
-        let known = Known {
-            copies,
-            shared,
-            at_once: self.noise.filter(|_| copies),
-            in_turns: self.noise.filter(|_| !copies),
-            restarts: None,
-            block: file.block,
+        let promise = planning::promise(&Basis {
+            effect: file.effect,
+            time: file.time,
+            elapsed: self.begun.elapsed(),
+            candidates: self.compared().len(),
+            measures: self.measures.len(),
+            noise: self.noise,
+            copies: design == Design::Duet,
+            shared: match (file.design, file.shared) {
+                (Some(_), _) | (None, Shared::Nothing) => Sharing::Nothing,
+                (None, Shared::Unknown) => Sharing::Unknown,
+                (None, Shared::Something) => Sharing::Something,
+            },
             settle: self.settle(design),
-            price_per_hour: 0.0,
-        };
-        let planned = match plan(&known, &wanted) {
-            // The smallest effect that the rest of the time finds.
-            Err(PlanError::Budget { detectable, .. })
-                if detectable.is_finite() && detectable > file.effect =>
-            {
-                plan(&known, &Effect { effect: detectable * ROUNDING, ..wanted })
-            }
-            planned => planned,
-        };
-        let planned = match planned {
-            // Even a large effect takes this long; the promise is beyond the time.
-            Err(PlanError::Budget { needed, .. }) => plan(&known, &Effect { budget: needed, ..wanted }),
-            planned => planned,
-        };
-        let planned = planned.map_err(|error| error.to_string())?;
-        let promised = elapsed + planned.promised.mul_f64(with_answers);
-        if promised > file.time {
-            let note = format!(
-                "the promised time is longer than the time of the experiment: give it {}",
-                units::show_duration(promised)
-            );
-            self.notes.push(note);
-        }
-        self.promised = Some(promised);
-        self.plan = Some(planned);
+            block: file.block,
+            // Answers are compared between the blocks.
+            between: if file.compare_answers { Budget::SHARE } else { 0.0 },
+        })?;
+        self.notes.extend(promise.note);
+        self.promised = Some(promise.promised);
+        self.plan = Some(promise.plan);
         Ok(())
     }
 
@@ -335,24 +287,17 @@ impl Session<'_> {
         let plan = self.plan.expect("it was made before");
         let compared = self.compared();
         let measures = self.measures.iter().map(|chosen| chosen.measure).collect();
-        let settings = Settings::of(&plan, measures, self.wanted.file.effect);
+        let file = self.wanted.file;
         let mut trial = Trial::new(Settings {
             candidates: compared.len(),
             second_control: self.second.is_some(),
-            risk: RISK,
-            ends: match self.wanted.file.ends {
-                Ends::Decided => TrialEnds::WhenDecided,
-                Ends::Planned | Ends::Time => TrialEnds::AsPlanned,
-            },
-            dead_after: DEAD_AFTER,
-            limits: self.limits(),
-            ..settings
+            ..planning::comparison(&plan, measures, file.effect, file.ends, self.limits())
         })?;
         let end = loop {
             let assignment = match trial.next(&mut self.rng) {
                 Step::Block(assignment) => assignment,
                 // The planned blocks find the effect with the planned probability; the rest of the time raises it.
-                Step::Done(Ended::AsPlanned) if !self.is_over(&trial) => {
+                Step::Done(Ended::AsPlanned) if !planning::is_over(&trial, file.ends) => {
                     trial.extend(MORE);
                     continue;
                 }
@@ -396,15 +341,6 @@ impl Session<'_> {
             }
         };
         Ok((trial, end))
-    }
-
-    /// Whether the trial has what it was for: a finding on the primary measure of each candidate that runs.
-    fn is_over(&self, trial: &Trial) -> bool {
-        let decided = trial.verdicts().iter().filter(|verdict| verdict.measure == 0).all(|verdict| {
-            trial.stopped(verdict.candidate).is_some()
-                || verdict.finding != control::trial::Finding::CannotTell
-        });
-        self.wanted.file.ends != Ends::Time && decided
     }
 
     /// Runs a block: its arms at once, or one after the other.
@@ -532,25 +468,7 @@ pub(super) fn endpoints(work: &::load::Work) -> Vec<String> {
     }
 }
 
-/// One experiment of twenty may have a wrong verdict.
-pub(super) const RISK: f64 = 0.05;
-/// The planned effect is found in nine of ten experiments.
-pub(super) const POWER: f64 = 0.9;
-/// Blocks for the noise floor: at first, at most, and how many are added where they are not independent.
-const PILOT: usize = 12;
-const PILOT_MAX: usize = 30;
-const PILOT_MORE: usize = 6;
-/// The part of the time after which no block is added to the noise floor.
-const PILOT_SHARE: u32 = 3;
-/// Differences that a plan needs.
-const INDEPENDENT_MIN: usize = 8;
-/// Blocks without a response after which a candidate is stopped.
-const DEAD_AFTER: u32 = 3;
-/// Blocks that are added at a time while the time lasts.
-const MORE: usize = 5;
 /// The part of a block in which connections are opened, and the part in which an arm reaches its level.
 const LEAD: u32 = 10;
 const SETTLE: u32 = 3;
 const WARM_UP_MIN: Duration = Duration::from_secs(1);
-/// A plan for exactly the detectable effect may exceed the time by a block.
-const ROUNDING: f64 = 1.02;
