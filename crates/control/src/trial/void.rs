@@ -34,12 +34,14 @@ pub struct Limits {
     /// The numbers of requests of two arms differ by at most this share of their sum, plus what chance explains. Arms
     /// that take turns under live traffic need more.
     pub unequal: f64,
+    /// Each arm has at least this many requests.
+    pub requests: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let lag = Duration::from_millis(5);
-        Limits { lag, steal: 0.03, throttled: 0.05, dropped: 0.01, mix: 0.03, unequal: 0.02 }
+        Limits { lag, steal: 0.03, throttled: 0.05, dropped: 0.01, mix: 0.03, unequal: 0.02, requests: 1 }
     }
 }
 
@@ -85,6 +87,13 @@ pub enum Void {
         /// The most.
         most: u64,
     },
+    /// An arm had too few requests.
+    FewRequests {
+        /// The fewest.
+        found: u64,
+        /// The fewest that are enough.
+        least: u64,
+    },
 }
 
 /// What is usual in the blocks so far.
@@ -116,6 +125,7 @@ impl Usual {
                 let usual = changed(&self.throttled, throttled, limits.throttled)?;
                 Some(Void::ThrottlingChanged { usual, found: throttled })
             })
+            .or_else(|| few_requests(limits, block))
             .or_else(|| dropped(limits, arms, block))
             .or_else(|| unequal(limits, block))
             .or_else(|| self.mix_moved(limits, block));
@@ -170,6 +180,11 @@ impl Conditions {
 fn changed(before: &[f64], found: f64, limit: f64) -> Option<f64> {
     let usual = median(&before[before.len().saturating_sub(RECENT)..]);
     (before.len() >= USUAL_MIN && (found - usual).abs() > limit).then_some(usual)
+}
+
+fn few_requests(limits: &Limits, block: &Block) -> Option<Void> {
+    let found = block.arms.iter().map(|seen| seen.offered).min()?;
+    (found < limits.requests).then_some(Void::FewRequests { found, least: limits.requests })
 }
 
 fn dropped(limits: &Limits, arms: &[Arm], block: &Block) -> Option<Void> {
@@ -234,6 +249,9 @@ impl fmt::Display for Void {
             }
             Void::ArmsUnequal { least, most } => {
                 write!(f, "the arms had {least} and {most} requests")
+            }
+            Void::FewRequests { found, least } => {
+                write!(f, "an arm had {found} requests, fewer than {least}")
             }
         }
     }

@@ -52,7 +52,8 @@ fn disturbed(seed: u64, limits: Limits) -> (Finding, usize) {
 
 #[test]
 fn blocks_that_hurt_one_arm_are_void_and_do_not_bias() {
-    let off = Limits { lag: Duration::MAX, steal: 2.0, throttled: 2.0, dropped: 2.0, mix: 2.0, unequal: 2.0 };
+    let (lag, requests) = (Duration::MAX, 0);
+    let off = Limits { lag, steal: 2.0, throttled: 2.0, dropped: 2.0, mix: 2.0, unequal: 2.0, requests };
     let wrong = |limits: Limits| {
         let findings = for_seeds(400, |seed| disturbed(seed, limits).0);
         findings.iter().filter(|finding| matches!(finding, Finding::Worse | Finding::Better)).count() as f64

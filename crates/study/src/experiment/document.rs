@@ -113,6 +113,7 @@ pub(super) fn counted(voids: &[Void]) -> Vec<Voids> {
             Void::CopiesDropped { .. } => "dropped",
             Void::MixMoved { .. } => "mix",
             Void::ArmsUnequal { .. } => "unequal",
+            Void::FewRequests { .. } => "few_requests",
         };
         let last = void.to_string();
         match found.iter_mut().find(|voids| voids.reason == reason) {

@@ -54,6 +54,16 @@ fn each_condition_has_its_reason_whichever_arm_it_is() {
 }
 
 #[test]
+fn few_requests_say_nothing() {
+    let limits = Limits { requests: 10_000, ..Limits::default() };
+    let judged = |offered| Usual::default().judge(&limits, &ARMS, &block(Seen { offered, ..seen() }));
+    assert_eq!(judged(10_000), None);
+    let void = judged(9_999).unwrap();
+    assert_eq!(void, Void::FewRequests { found: 9_999, least: 10_000 });
+    assert_eq!(std::format!("{void}"), "an arm had 9999 requests, fewer than 10000");
+}
+
+#[test]
 fn a_bad_start_does_not_make_the_rest_void() {
     let mut usual = Usual::default();
     let mut void = 0;
