@@ -1,12 +1,13 @@
-//! The experiment file: a control, candidates, the load, and what is to be found out.
+//! The experiment file: a control, candidates, the load, and what is to be found out; or a gateway whose copies are paused.
 //!
 //! ```text
-//! text --yaml--> tree with spans --table--> *Table --check--> Experiment
+//! text --yaml--> tree with spans --table--> *Table --check--> File
 //!
 //! file     the tables
 //! check    bounds, contradictions, and one changed variable
 //! changes  what differs between the control and a candidate
 //! vary     variables with several values
+//! mirroring  a gateway with and without its copies
 //! write    an experiment as a file
 //! ```
 //!
@@ -15,10 +16,12 @@
 mod changes;
 mod check;
 pub(crate) mod file;
+mod mirroring;
 mod vary;
 mod write;
 
 pub use changes::{Change, Recorded, changes};
+pub use mirroring::Mirroring;
 pub use write::write;
 
 use control::diagnosis::Cause;
@@ -31,6 +34,15 @@ use std::time::Duration;
 use units::Rate;
 
 /// The contents of an experiment file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum File {
+    /// Services are compared.
+    Services(Box<Experiment>),
+    /// A gateway is compared with itself, with copies and without.
+    Mirroring(Mirroring),
+}
+
+/// A comparison of services.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
     /// Its name.
@@ -225,7 +237,7 @@ pub enum Ends {
 ///
 /// # Errors
 /// All problems of the file, or it cannot be read.
-pub fn read(path: &Path) -> Result<Experiment, Problems> {
+pub fn read(path: &Path) -> Result<File, Problems> {
     let text = fields::text_of(path, "an experiment file is UTF-8 text; see examples/experiment.yaml")?;
     parse(&path.display().to_string(), &text, path.parent().unwrap_or(Path::new("")))
 }
@@ -234,11 +246,15 @@ pub fn read(path: &Path) -> Result<Experiment, Problems> {
 ///
 /// # Errors
 /// See [`read`]; if it is not valid YAML, only the first problem.
-pub fn parse(name: &str, text: &str, base_dir: &Path) -> Result<Experiment, Problems> {
+pub fn parse(name: &str, text: &str, base_dir: &Path) -> Result<File, Problems> {
     let mut report = Report::new(name, text);
     let file = fields::read_tables::<file::ExperimentTable>(text, &mut report);
-    match file.and_then(|file| check::experiment(&file, &mut report, base_dir)) {
-        Some(experiment) if report.problems.is_empty() => Ok(experiment),
+    let file = file.and_then(|file| match &file.mirroring {
+        Some(at) => mirroring::mirroring(&file, at, &mut report, base_dir).map(File::Mirroring),
+        None => check::experiment(&file, &mut report, base_dir).map(|found| File::Services(Box::new(found))),
+    });
+    match file {
+        Some(file) if report.problems.is_empty() => Ok(file),
         _ => Err(Problems::of(report.problems).unwrap_or_else(|| unreachable!("the report says why not"))),
     }
 }

@@ -1,9 +1,11 @@
 //! Experiment files: what they mean, and every kind of problem with its place and the way out.
 
 use config::experiment::{
-    Design, Ends, Experiment, Find, Hypothesis, Pace, Primary, Requests, SecondControl, Shared,
+    Design, Ends, Experiment, File, Find, Hypothesis, Mirroring, Pace, Primary, Requests, SecondControl,
+    Shared,
 };
 use control::diagnosis::Cause;
+use gateway::settings::AdminAddress;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,7 +24,14 @@ time: 10m
 ";
 
 fn parsed(text: &str) -> Result<Experiment, fields::Problems> {
-    config::experiment::parse("experiment.yaml", text, Path::new("dir"))
+    config::experiment::parse("experiment.yaml", text, Path::new("dir")).map(services)
+}
+
+fn services(file: File) -> Experiment {
+    match file {
+        File::Services(experiment) => *experiment,
+        File::Mirroring(other) => panic!("not of services: {other:?}"),
+    }
 }
 
 /// The plain lines for each change of the valid file.
@@ -221,14 +230,66 @@ fn a_written_experiment_reads_back() {
         let experiment = parsed(text).unwrap_or_else(|problems| panic!("{problems}"));
         let written = config::experiment::write(&experiment, &["why: it is a test".to_owned()]);
         let again = config::experiment::parse("written.yaml", &written, Path::new(""));
-        assert_eq!(again.unwrap_or_else(|problems| panic!("{problems}")), experiment, "{written}");
+        let again = again.map(services).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!(again, experiment, "{written}");
     }
 }
 
 #[test]
-fn the_example_is_valid() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/experiment.yaml");
-    config::experiment::read(&path).unwrap_or_else(|problems| panic!("{problems}"));
+fn the_examples_are_valid() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for name in ["experiment.yaml", "mirroring.yaml"] {
+        config::experiment::read(&folder.join(name)).unwrap_or_else(|problems| panic!("{problems}"));
+    }
+}
+
+/// A valid file for a gateway, in which parts are replaced.
+const MIRRORING: &str = "\
+experiment: copies
+mirroring: 127.0.0.1:9901
+";
+
+fn mirroring(text: &str) -> Mirroring {
+    match config::experiment::parse("experiment.yaml", text, Path::new("dir")) {
+        Ok(File::Mirroring(mirroring)) => mirroring,
+        Ok(other) => panic!("not of a gateway: {other:?}"),
+        Err(problems) => panic!("{problems}"),
+    }
+}
+
+#[test]
+fn a_gateway_is_compared_with_itself() {
+    let found = mirroring(MIRRORING);
+    assert!(matches!(found.gateway.listen, AdminAddress::Tcp(address) if address.port() == 9901));
+    assert_eq!((found.primary, found.ends), (Primary::ProcessorTime, Ends::Planned));
+    assert_eq!((found.margin, found.effect, found.harm), (0.01, 0.05, 0.5));
+    assert_eq!((found.block, found.warm_up), (Duration::from_secs(3), Duration::from_secs(10)));
+    let text = MIRRORING.replace("127.0.0.1:9901", "http://127.0.0.1:9901/")
+        + "token_file: token\ntime: 2m\nprimary: p99\nblock: 4s\nends: decided\nwarm_up: 2s\n";
+    let found = mirroring(&text);
+    assert_eq!(found.gateway.token_file.as_deref(), Some(Path::new("dir/token")));
+    assert_eq!((found.primary, found.ends), (Primary::P99, Ends::Decided));
+    assert_eq!((found.time, found.block), (Duration::from_secs(120), Duration::from_secs(4)));
+}
+
+#[test]
+fn problems_of_a_gateway() {
+    let mut said = told(&[
+        ("time: 10m", "mirroring: 127.0.0.1:9901"),
+        ("time: 10m", "token_file: token"),
+        ("load: { paths: [/], rate: 100/s }\n", ""),
+    ]);
+    for (from, to) in [
+        ("127.0.0.1:9901", "gateway:9901"),
+        ("mirroring:", "miroring:"),
+        ("mirroring:", "primary: memory\nmirroring:"),
+        ("mirroring:", "warm_up: 0s\nmirroring:"),
+    ] {
+        let text = MIRRORING.replacen(from, to, 1);
+        let problems = parsed(&text).map(|_| ()).unwrap_err();
+        said += &format!("--- {to}\n{}", problems.plain());
+    }
+    insta::assert_snapshot!(said);
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! The result of an experiment: a verdict for each route and measure of each candidate, and whether it can be trusted.
 
 mod answers;
+mod mirroring;
+
+pub use mirroring::{Cost, Mirroring};
 
 use crate::words::{Rows, counted};
 use report::Align::{Left, Right};
@@ -60,6 +63,8 @@ pub struct Experiment {
     pub answers: Answers,
     /// What a search among many values found; `None` if candidates are compared with a control.
     pub search: Option<Search>,
+    /// What the copies of a gateway cost; `None` if services are compared.
+    pub mirroring: Option<Mirroring>,
     /// What the reader has to know.
     pub notes: Vec<String>,
 }
@@ -336,6 +341,9 @@ impl Experiment {
         } else {
             self.verdict_rows(&mut rows);
         }
+        if let Some(mirroring) = self.mirroring.as_ref().filter(|_| !self.verdicts.is_empty()) {
+            mirroring.rows(&mut rows);
+        }
         for (place, fleet) in self.fleet.iter().enumerate() {
             rows.row(if place == 0 { "servers" } else { "" }, fleet.sentence(&self.variable));
         }
@@ -513,6 +521,7 @@ impl Experiment {
         }
         if let Some(noise) = self.noise_floor {
             let of = match noise.source {
+                "second_control" if self.mirroring.is_some() => "without copies in both parts",
                 "second_control" => "control against a second control",
                 _ => "control against the first candidate, without their mean difference",
             };
@@ -625,6 +634,7 @@ fn measure_words(measure: &str) -> String {
     match measure {
         "errors" => "the share of errors".to_owned(),
         "processor_time" => "processor time".to_owned(),
+        "live_processor_time" => "processor time of live requests".to_owned(),
         "memory" => "memory".to_owned(),
         quantile => format!("response time {quantile}"),
     }

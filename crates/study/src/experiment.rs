@@ -13,6 +13,7 @@
 //! document  the outcome
 //! traffic   requests with times of their own
 //! search    many values of one variable, or several variables: each service in turn, started anew
+//! mirroring  a gateway with its copies and without them, under the traffic that is there
 //! ```
 //!
 //! [`control::trial`] decides which block is next, which blocks count, when to stop, and what the verdicts are. This module
@@ -32,6 +33,7 @@ mod block;
 mod contents;
 mod document;
 mod measures;
+pub mod mirroring;
 mod planning;
 mod search;
 mod stage;

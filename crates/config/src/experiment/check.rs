@@ -20,9 +20,10 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
         check_name(&name.value.0, &name.place, report);
     }
     let hypothesis = file.hypothesis.as_ref().and_then(|at| hypothesis(at, report));
-    let load = file.load.0.as_ref();
+    let load = file.load.as_ref();
     let requests = load.and_then(|load| requests(load, report, folder));
     let pace = load.and_then(|load| pace(load, report));
+    without_mirroring(file, report);
     let arms = match &file.vary {
         Some(vary) => varied(file, vary, report),
         None => declared(file, report),
@@ -71,6 +72,19 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
     })
 }
 
+/// What a file with services and load needs, and what is only for `mirroring`.
+fn without_mirroring(file: &ExperimentTable, report: &mut Report) {
+    if file.load.is_none() && !report.knows_of("load") && !has_misspelled(report) {
+        let root = Place { path: String::new(), span: 0..0 };
+        let help = "add `load: …`; or `mirroring: ADDRESS`, for what the copies of a gateway cost".to_owned();
+        report.wrong(&root, "`load` is missing".to_owned(), "in this file", help);
+    }
+    if let Some(at) = &file.token_file {
+        let help = "add `mirroring`, the admin listener of a gateway, or remove it".to_owned();
+        report.wrong(&at.place, "`token_file` without `mirroring`".to_owned(), "no effect", help);
+    }
+}
+
 fn fleet(file: &ExperimentTable, report: &mut Report) -> Option<Fleet> {
     let FleetTable { servers, per_hour } = &file.fleet.as_ref()?.value;
     if servers.value.0 == 0 {
@@ -78,6 +92,11 @@ fn fleet(file: &ExperimentTable, report: &mut Report) -> Option<Fleet> {
         report.wrong(&servers.place, "no server".to_owned(), "zero", help);
     }
     Some(Fleet { servers: servers.value.0, per_hour: per_hour.as_ref().map(|at| at.value.0) })
+}
+
+/// An unknown key may be a missing one, misspelled.
+fn has_misspelled(report: &Report) -> bool {
+    report.problems.iter().any(|problem| problem.message.starts_with("unknown key"))
 }
 
 /// A control and its candidates, as declared.
@@ -88,8 +107,7 @@ fn declared(file: &ExperimentTable, report: &mut Report) -> Option<Varied> {
         ("control", file.control.is_none()),
         ("candidates", file.candidates.is_none()),
     ];
-    // An unknown key may be a missing one, misspelled.
-    let is_misspelled = report.problems.iter().any(|problem| problem.message.starts_with("unknown key"));
+    let is_misspelled = has_misspelled(report);
     for (name, _) in missing.into_iter().filter(|(_, is_missing)| *is_missing) {
         if is_misspelled || report.knows_of(name) {
             continue;
@@ -385,7 +403,7 @@ fn primary(at: Option<&At<Text>>, arms: Option<&Varied>, report: &mut Report) ->
 }
 
 /// A share above 0.
-fn share(at: Option<&At<Share>>, default: f64, report: &mut Report) -> f64 {
+pub(super) fn share(at: Option<&At<Share>>, default: f64, report: &mut Report) -> f64 {
     let Some(At { value: Share(share), place }) = at else { return default };
     if share.get() <= 0.0 {
         let help = format!("{}% is usual", default * 100.0);
@@ -395,7 +413,7 @@ fn share(at: Option<&At<Share>>, default: f64, report: &mut Report) -> f64 {
 }
 
 /// As elsewhere, but what a file does not say is within the bounds, which depend on other keys.
-fn span(
+pub(super) fn span(
     at: Option<&At<Span>>,
     default: Duration,
     (least, most): (Duration, Duration),
@@ -430,20 +448,20 @@ pub(super) const PRIMARIES: [(&str, Primary); 6] = [
 ];
 /// What is replaced by the port of a command.
 pub(super) const PORT: &str = "{port}";
-const MARGIN: f64 = 0.01;
-const HARM: f64 = 0.5;
-const EFFECT: f64 = 0.05;
-const TIME: Duration = Duration::from_secs(600);
-const TIME_MIN: Duration = Duration::from_secs(10);
-const WARM_UP: Duration = Duration::from_secs(10);
+pub(super) const MARGIN: f64 = 0.01;
+pub(super) const HARM: f64 = 0.5;
+pub(super) const EFFECT: f64 = 0.05;
+pub(super) const TIME: Duration = Duration::from_secs(600);
+pub(super) const TIME_MIN: Duration = Duration::from_secs(10);
+pub(super) const WARM_UP: Duration = Duration::from_secs(10);
 /// After each start of a service.
 const WARM_UP_EACH: Duration = Duration::from_secs(2);
-const BLOCK: Duration = Duration::from_secs(3);
+pub(super) const BLOCK: Duration = Duration::from_secs(3);
 /// Blocks of the whole time, if the file does not give their length and it is short.
-const BLOCKS: u32 = 60;
-const BLOCK_MIN: Duration = Duration::from_millis(200);
+pub(super) const BLOCKS: u32 = 60;
+pub(super) const BLOCK_MIN: Duration = Duration::from_millis(200);
 /// A difference needs about ten blocks, and so does the noise floor.
-const BLOCKS_MIN: u32 = 20;
+pub(super) const BLOCKS_MIN: u32 = 20;
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const TIMEOUT: Duration = Duration::from_secs(10);
-const DAY: Duration = Duration::from_secs(86_400);
+pub(super) const DAY: Duration = Duration::from_secs(86_400);

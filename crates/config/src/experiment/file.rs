@@ -5,7 +5,8 @@ use crate::case::Number;
 use fields::{At, Count, Frequency, Names, Needed, Share, Span, Switch, Text, tables};
 
 tables! {
-    /// A comparison of a control with candidates in which one variable is changed.
+    /// A comparison of a control with candidates in which one variable is changed; or (`mirroring`) of a gateway with and
+    /// without its copies.
     ExperimentTable {
         /// The name of the experiment.
         experiment: Needed<At<Text>>,
@@ -14,7 +15,7 @@ tables! {
         /// A finding of `headroom doctor` that the experiment is to confirm or refute.
         hypothesis: Option<At<HypothesisTable>>,
         /// The load, the same for each arm.
-        load: Needed<At<LoadTable>>,
+        load: Option<At<LoadTable>>,
         /// The service as it is.
         control: Option<At<ArmTable>>,
         /// The services that are compared with it; each has another value of the variable.
@@ -27,6 +28,12 @@ tables! {
         /// With `vary`: `best` (the best combination of values; the first one if several are as good) or `effects` (the
         /// effect of each variable, which has two values, and whether they depend on each other). Default: best.
         find: Option<At<Text>>,
+        /// In place of `variable`, `load`, `control` and `candidates`: the admin listener of a running gateway, such as
+        /// `127.0.0.1:9901` or `unix:/run/headroom.sock`. What its mirrors and its capture cost is measured by pausing them in
+        /// random order, under the traffic that is there.
+        mirroring: Option<At<Text>>,
+        /// With `mirroring`: a file with the token of the admin listener; relative to this file.
+        token_file: Option<At<Text>>,
         /// A second copy of the control, which shows how much equal services differ: `first` (before the candidates run),
         /// `alongside` (before and beside them) or `off`. Default: first if the command of the control has `{port}`,
         /// otherwise off.
@@ -34,7 +41,8 @@ tables! {
         /// Whether the arms share something that both load, such as a database: `nothing`, `something` or `unknown`, which
         /// blocks with the control alone find out. Default: unknown.
         shared: Option<At<Text>>,
-        /// The measure that decides: `p50`, `p95`, `p99`, `errors`, `processor_time` or `memory`. Default: p50.
+        /// The measure that decides: `p50`, `p95`, `p99`, `errors`, `processor_time` or `memory`. Default: p50; with `mirroring`,
+        /// processor_time.
         primary: Option<At<Text>>,
         /// Relative effects up to this are called the same. Default: 1%.
         margin: Option<At<Share>>,
@@ -44,8 +52,8 @@ tables! {
         effect: Option<At<Share>>,
         /// The longest time of the experiment, with its warm-up and the noise floor. Default: 10m.
         time: Option<At<Span>>,
-        /// How long all arms get load before anything is measured; with `vary`, after each start. Default: 10s; with `vary`,
-        /// 2s.
+        /// How long all arms get load before anything is measured; with `vary`, after each start; with `mirroring`, how long the
+        /// traffic is watched. Default: 10s; with `vary`, 2s.
         warm_up: Option<At<Span>>,
         /// The length of an arm's part of a block; its first tenth is not measured. Default: a sixtieth of the time, at most
         /// 3s.

@@ -19,6 +19,8 @@ mod compares_candidates;
 mod compares_runs;
 /// `headroom conformance`: published decisions of other autoscalers, and invalid files.
 mod conforms;
+/// `headroom experiment` with `mirroring`: a gateway with its copies and without them, under live load.
+mod costs_of_mirroring;
 /// Repeats tests that measure, if other programs disturbed them.
 #[path = "../../../../tests/disturbance.rs"]
 mod disturbance;

@@ -61,6 +61,7 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
         verdicts,
         candidates: candidates(session, trial),
         search: None,
+        mirroring: None,
         notes: notes(session, trial, &answers),
         answers,
     }

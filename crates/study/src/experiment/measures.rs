@@ -18,11 +18,12 @@ pub(super) struct Chosen {
 /// The measures, the primary one first. `requests` are those of a block, by endpoint.
 pub(super) fn choose(file: &Experiment, requests: &[f64], has_service: bool) -> Vec<Chosen> {
     let all: f64 = requests.iter().sum();
+    let asked = Asked { primary: file.primary, margin: file.margin, harm: file.harm };
     let primary = figure(file.primary);
-    let mut chosen = vec![of(file, primary, None)];
+    let mut chosen = vec![asked.of(primary, None)];
     let add = |figure: Figure, route: Option<usize>, chosen: &mut Vec<Chosen>| {
         if route.is_some() || figure != primary {
-            chosen.push(of(file, figure, route));
+            chosen.push(asked.of(figure, route));
         }
     };
     for quantile in [Quantile::P50, Quantile::P95, Quantile::P99] {
@@ -54,11 +55,11 @@ pub(super) fn choose(file: &Experiment, requests: &[f64], has_service: bool) -> 
     chosen
 }
 
-fn is_known(quantile: Quantile, requests: f64) -> bool {
+pub(super) fn is_known(quantile: Quantile, requests: f64) -> bool {
     (1.0 - quantile.get()) * requests >= ABOVE_MIN
 }
 
-fn figure(primary: Primary) -> Figure {
+pub(super) fn figure(primary: Primary) -> Figure {
     match primary {
         Primary::P50 => Figure::ResponseTime(Quantile::P50),
         Primary::P95 => Figure::ResponseTime(Quantile::P95),
@@ -69,30 +70,42 @@ fn figure(primary: Primary) -> Figure {
     }
 }
 
-fn of(file: &Experiment, what: Figure, route: Option<usize>) -> Chosen {
-    let usual = Measure::new(what);
-    let is_primary = route.is_none() && what == figure(file.primary);
-    let (name, unit) = match what {
-        Figure::ResponseTime(quantile) if quantile == Quantile::P95 => ("p95", "s"),
-        Figure::ResponseTime(quantile) if quantile == Quantile::P99 => ("p99", "s"),
-        Figure::ResponseTime(_) | Figure::QueueTime(_) => ("p50", "s"),
-        Figure::Errors => ("errors", "share"),
-        Figure::ProcessorTime => ("processor_time", "s"),
-        Figure::Memory | Figure::Other(_) => ("memory", "bytes"),
-    };
-    let margin = match what {
-        // A share has no use for a relative margin.
-        Figure::Errors if !is_primary => usual.margin,
-        Figure::Memory if !is_primary => file.margin.max(MEMORY_MARGIN),
-        _ => file.margin,
-    };
-    let harm = if is_primary && what != Figure::Errors {
-        Some(file.harm)
-    } else {
-        usual.harm.filter(|_| route.is_none())
-    };
-    let id = route.and_then(|route| u16::try_from(route).ok()).map(RouteId);
-    Chosen { measure: Measure { route: id, margin, harm, ..usual }, name, route, unit }
+/// What a file says of its measures.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) primary: Primary,
+    pub(super) margin: f64,
+    pub(super) harm: f64,
+}
+
+impl Asked {
+    /// A measure with the margin and the harm of the file.
+    pub(super) fn of(self, what: Figure, route: Option<usize>) -> Chosen {
+        let usual = Measure::new(what);
+        let is_primary = route.is_none() && what == figure(self.primary);
+        let (name, unit) = match what {
+            Figure::ResponseTime(quantile) if quantile == Quantile::P95 => ("p95", "s"),
+            Figure::ResponseTime(quantile) if quantile == Quantile::P99 => ("p99", "s"),
+            Figure::ResponseTime(_) | Figure::QueueTime(_) => ("p50", "s"),
+            Figure::Errors => ("errors", "share"),
+            Figure::ProcessorTime => ("processor_time", "s"),
+            LIVE_PROCESSOR_TIME => ("live_processor_time", "s"),
+            Figure::Memory | Figure::Other(_) => ("memory", "bytes"),
+        };
+        let margin = match what {
+            // A share has no use for a relative margin.
+            Figure::Errors if !is_primary => usual.margin,
+            Figure::Memory if !is_primary => self.margin.max(MEMORY_MARGIN),
+            _ => self.margin,
+        };
+        let harm = if is_primary && what != Figure::Errors {
+            Some(self.harm)
+        } else {
+            usual.harm.filter(|_| route.is_none())
+        };
+        let id = route.and_then(|route| u16::try_from(route).ok()).map(RouteId);
+        Chosen { measure: Measure { route: id, margin, harm, ..usual }, name, route, unit }
+    }
 }
 
 impl Chosen {
@@ -112,10 +125,12 @@ impl Chosen {
     }
 }
 
+/// Processor time of the workers of a gateway, for a response: its threads for copies are left out.
+pub(super) const LIVE_PROCESSOR_TIME: Figure = Figure::Other(0);
 /// Memory hardly differs from block to block, but processes of the same command do: by 1 % for the built-in service.
 const MEMORY_MARGIN: f64 = 0.05;
 /// Requests of a block above a quantile. Differences of blocks are compared by their signs and sizes, so that a few are
 /// enough.
-const ABOVE_MIN: f64 = 5.0;
+pub(super) const ABOVE_MIN: f64 = 5.0;
 /// Each measure takes a share of the risk from the others.
 const ROUTES_MAX: usize = 8;

@@ -339,6 +339,7 @@ impl<'a> Session<'a> {
             fleet: Vec::new(),
             answers: Answers { complete: true, ..Answers::default() },
             search: None,
+            mirroring: None,
             notes: self.notes.clone(),
         }
     }

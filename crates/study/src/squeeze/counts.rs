@@ -58,7 +58,7 @@ pub struct Times {
 
 impl Times {
     /// What is new since `before`.
-    fn since(&self, before: &Times) -> Vec<(Duration, u64)> {
+    pub(crate) fn since(&self, before: &Times) -> Vec<(Duration, u64)> {
         let before: BTreeMap<Duration, u32> = before.buckets.iter().copied().collect();
         let new = self.buckets.iter().map(|(time, count)| {
             (*time, u64::from(count.wrapping_sub(before.get(time).copied().unwrap_or(0))))

@@ -5,9 +5,13 @@
 //!
 //! plan       ports, requests and processes of each arm
 //! recording  requests with times of their own
+//! mirroring  a gateway with its copies and without them
+//! gateway    its admin listener, and the clock
 //! story      what happens meanwhile, on standard error
 //! ```
 
+mod gateway;
+mod mirroring;
 mod plan;
 mod recording;
 mod story;
@@ -23,6 +27,7 @@ use crate::live::Interrupts;
 use crate::output::{self, complain, fail, print, terminal};
 use crate::recorder::{About, Recorder};
 use ::load::TargetError;
+use config::experiment::File;
 use documents::experiment::Experiment;
 use host::NoService;
 use std::path::{Path, PathBuf};
@@ -50,6 +55,10 @@ use thiserror::Error;
 /// `processes: 4..20`. Each is started anew in each round and measured by itself; values that are not the best for certain
 /// are eliminated. With several variables the best combination is found, or (find: effects) the effect of each variable and
 /// whether they depend on each other.
+///
+/// With `mirroring: ADDRESS` in place of all that, FILE names the admin listener of a running gateway: its mirrors and its capture
+/// are paused and continued in random order under the traffic that is there, and the result says what they cost in
+/// processor time and response times. The gateway copies again at the latest 5 s after headroom was killed.
 ///
 /// An experiment file of `headroom doctor --experiment` names the finding that it is to prove: the result says whether it is
 /// confirmed or refuted, and the ledger keeps that with the run of the finding.
@@ -170,6 +179,9 @@ pub enum UsageError {
         /// Which.
         changes: String,
     },
+    /// The token of the gateway.
+    #[error(transparent)]
+    Gateway(#[from] scaler::AdminError),
     /// Connections.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -180,7 +192,12 @@ pub enum UsageError {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Exit {
-    let planned = match plan::plan(args) {
+    let planned = match plan::read(args) {
+        Ok(File::Mirroring(file)) => return mirroring::run(args, &file),
+        Ok(File::Services(file)) => plan::plan(args, *file),
+        Err(error) => Err(error),
+    };
+    let planned = match planned {
         Ok(planned) => planned,
         Err(error) => return refuse(&error),
     };
@@ -209,7 +226,7 @@ pub fn run(args: &Args) -> Exit {
     let config = plan::recorded(&planned.file, &planned.commands).to_string();
     let target = planned.file.name.as_str();
     let begun = recorder.begin(About { command: "experiment", target, config, parent: None });
-    let mut story = story::Story::new(&planned.file);
+    let mut story = story::Story::of(&planned.file);
     let found = study::experiment::run(&wanted, &mut |event| story.tell(&event));
     story.end();
     match found {
@@ -263,6 +280,8 @@ Examples:
       headroom experiment examples/experiment.yaml
   Which effect can be found in three minutes?
       headroom experiment examples/experiment.yaml --plan --time 3m
+  What do the mirrors of a running gateway cost?
+      headroom experiment examples/mirroring.yaml
   For a script:
       headroom experiment examples/experiment.yaml --json > verdicts.json
 

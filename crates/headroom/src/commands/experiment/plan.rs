@@ -6,7 +6,7 @@ use crate::commands::load;
 use crate::inputs::{self, BadLines, FormatArgs};
 use crate::ledger_file::RunName;
 use ::load::{Arrivals, Base, Connecting, Course, Model, Plan, Servers, Target, Targets, Work};
-use config::experiment::{Experiment, Find, Pace, Recorded, Requests, SecondControl, changes};
+use config::experiment::{Experiment, File, Find, Pace, Recorded, Requests, SecondControl, changes};
 use host::Service;
 use http::codec::method::is_safe;
 use serde_json::{Value, json};
@@ -30,16 +30,25 @@ pub struct Planned {
     pub commands: Vec<(String, String)>,
 }
 
-/// Reads the file and all that it names.
-pub fn plan(args: &Args) -> Result<Planned, UsageError> {
+/// Reads the file; `--time` replaces the one in it.
+pub fn read(args: &Args) -> Result<File, UsageError> {
     let mut file = config::experiment::read(&args.file).map_err(UsageError::File)?;
-    if let Some(time) = args.time {
-        if time < file.block * BLOCKS_MIN {
-            return Err(UsageError::Time { time, block: file.block });
+    if let Some(wanted) = args.time {
+        let (time, warm_up, block) = match &mut file {
+            File::Services(file) => (&mut file.time, &mut file.warm_up, file.block),
+            File::Mirroring(file) => (&mut file.time, &mut file.warm_up, file.block),
+        };
+        if wanted < block * BLOCKS_MIN {
+            return Err(UsageError::Time { time: wanted, block });
         }
-        file.time = time;
-        file.warm_up = file.warm_up.min(time / 4);
+        *time = wanted;
+        *warm_up = (*warm_up).min(wanted / 4);
     }
+    Ok(file)
+}
+
+/// Reads all that the file names.
+pub fn plan(args: &Args, file: Experiment) -> Result<Planned, UsageError> {
     let finding_of = finding_of(&file)?;
     let mut source = Source::read(&file)?;
     let recording = source.recording(args, file.pace)?;
@@ -90,7 +99,9 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
 
 /// Refuses what can be refused without asking for addresses or processes.
 pub fn check(path: &Path) -> Result<(), UsageError> {
-    let file = config::experiment::read(path).map_err(UsageError::File)?;
+    let File::Services(file) = config::experiment::read(path).map_err(UsageError::File)? else {
+        return Ok(());
+    };
     finding_of(&file)?;
     let source = Source::read(&file)?;
     refuse_writes(&file, &source)

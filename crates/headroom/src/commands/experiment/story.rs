@@ -7,15 +7,28 @@ use study::experiment::Event;
 use units::show_duration;
 
 /// Tells what happens.
-pub struct Story<'a> {
-    file: &'a Experiment,
+pub struct Story {
+    variable: String,
+    /// The values of the candidates.
+    candidates: Vec<String>,
+    /// What a candidate is called.
+    of: &'static str,
     told: usize,
     blocks: usize,
 }
 
-impl<'a> Story<'a> {
-    pub fn new(file: &'a Experiment) -> Self {
-        Story { file, told: 0, blocks: 0 }
+impl Story {
+    /// Of services.
+    pub fn of(file: &Experiment) -> Self {
+        let candidates = file.candidates.iter().map(|arm| arm.value.clone()).collect();
+        let of = if file.find == Find::Differences { "\ncandidate" } else { "value" };
+        Story { variable: file.variable.clone(), candidates, of, told: 0, blocks: 0 }
+    }
+
+    /// Of a gateway with its copies and without them.
+    pub fn of_mirroring() -> Self {
+        let (variable, candidates) = ("mirroring".to_owned(), vec!["on".to_owned()]);
+        Story { variable, candidates, of: "candidate", told: 0, blocks: 0 }
     }
 
     pub fn tell(&mut self, event: &Event<'_>) {
@@ -23,8 +36,7 @@ impl<'a> Story<'a> {
             Event::Starts(name) => tell(&format!("starting {name} ... ")),
             Event::Started { after, .. } => tell(&format!("ready after {:.1} s\n", after.as_secs_f64())),
             Event::LeftOut { name, why } => {
-                let of = if self.file.find == Find::Differences { "\ncandidate" } else { "value" };
-                tell(&format!("{of} {name} is left out: {why}\n"));
+                tell(&format!("{} {name} is left out: {why}\n", self.of));
             }
             Event::WarmUp(length) => tell(&format!("warm-up of {} ...\n", show_duration(*length))),
             Event::NoiseFloor { .. } => tell("noise floor ...\n"),
@@ -60,8 +72,8 @@ impl<'a> Story<'a> {
             Finding::CannotTell => String::new(),
             finding => format!(", {finding}"),
         };
-        let value = self.file.candidates.get(verdict.candidate).map_or("", |arm| arm.value.as_str());
-        format!(": {} {value} {:+.1} %{word}", self.file.variable, 100.0 * estimate)
+        let value = self.candidates.get(verdict.candidate).map_or("", String::as_str);
+        format!(": {} {value} {:+.1} %{word}", self.variable, 100.0 * estimate)
     }
 
     pub fn end(&self) {

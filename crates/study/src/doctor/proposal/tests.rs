@@ -1,4 +1,5 @@
 use super::*;
+use config::experiment::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use units::Rate;
@@ -45,7 +46,8 @@ fn the_file_reads_back_and_changes_one_thing() {
     );
     let text = config::experiment::write(&proposal.experiment, &proposal.notes);
     let read = config::experiment::parse("prove.yaml", &text, Path::new(""));
-    assert_eq!(read.unwrap_or_else(|problems| panic!("{problems}")), proposal.experiment, "{text}");
+    let read = read.unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(read, File::Services(Box::new(proposal.experiment.clone())), "{text}");
     let hypothesis = proposal.experiment.hypothesis.unwrap();
     assert_eq!((hypothesis.finding, hypothesis.run.as_deref()), (Cause::Workers, Some("r17")));
 }

@@ -1,0 +1,192 @@
+//! The gateway whose copies are paused, by its admin listener, and the clock.
+
+use crate::live::Interrupts;
+use config::experiment::Mirroring;
+use gateway::settings::AdminAddress;
+use host::{Disturbance, Sample};
+use scaler::settings::{Address, Gateway as Named};
+use scaler::{Admin, AdminError};
+use serde::Deserialize;
+use serde_json::json;
+use std::time::{Duration, Instant};
+use study::experiment::mirroring::{Copied, LEASE, Live, Lost, Processor, Reading, Times};
+use units::Ratio;
+
+/// A running gateway.
+pub struct Gateway<'a> {
+    admin: Admin,
+    listen: String,
+    holder: String,
+    interrupts: &'a Interrupts,
+    begun: Instant,
+    /// The counters of this machine, if the gateway runs on it.
+    machine: Option<Sample>,
+}
+
+/// `GET /mirroring`.
+#[derive(Debug, Deserialize)]
+struct Page {
+    at_s: f64,
+    pid: u32,
+    paused: Option<Held>,
+    arrived: u64,
+    answered: u64,
+    errors: u64,
+    shed: u64,
+    failed: u64,
+    response_times: PageTimes,
+    processor: Option<Used>,
+    copies: Vec<PageCopies>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Held {
+    holder: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct PageTimes {
+    sum_s: f64,
+    buckets: Vec<(f64, u32)>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Used {
+    workers_s: f64,
+    copies_s: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct PageCopies {
+    route: String,
+    mirror: Option<String>,
+    chosen: u64,
+    dropped: u64,
+}
+
+impl<'a> Gateway<'a> {
+    /// The gateway that the file names; nothing is asked yet.
+    ///
+    /// # Errors
+    /// The token cannot be read.
+    pub fn new(file: &Mirroring, interrupts: &'a Interrupts) -> Result<Self, AdminError> {
+        let (admin, is_here) = match &file.gateway.listen {
+            AdminAddress::Tcp(address) => (Address::Tcp(*address), address.ip().is_loopback()),
+            AdminAddress::Unix(path) => (Address::Unix(path.clone()), true),
+        };
+        let named = Named { admin, pool: String::new(), token_file: file.gateway.token_file.clone() };
+        Ok(Gateway {
+            admin: Admin::new(&named)?,
+            listen: file.gateway.listen.to_string(),
+            holder: format!("headroom experiment {} (process {})", file.name, std::process::id()),
+            interrupts,
+            begun: Instant::now(),
+            machine: is_here.then(Sample::now),
+        })
+    }
+
+    fn change(&mut self, method: &str, body: &serde_json::Value) -> Result<(), Lost> {
+        self.admin.change(method, "/mirroring/pause", &body.to_string()).map_err(lost)
+    }
+}
+
+impl Live for Gateway<'_> {
+    fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn sleep(&mut self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupts.came()
+    }
+
+    fn holder(&self) -> &str {
+        &self.holder
+    }
+
+    fn read(&mut self) -> Result<Reading, Lost> {
+        let other = |why: String| {
+            let listen = &self.listen;
+            Lost::Refused(format!(
+                "{listen} does not report its copies; is it the admin listener of a gateway of this version? ({why})"
+            ))
+        };
+        match self.admin.get("/mirroring") {
+            Ok(body) => {
+                let page: Page = serde_json::from_slice(&body).map_err(|error| other(error.to_string()))?;
+                Ok(page.reading())
+            }
+            Err(AdminError::Refused { status: 404, .. }) => {
+                Err(other("it has no page /mirroring".to_owned()))
+            }
+            Err(error) => Err(lost(error)),
+        }
+    }
+
+    fn pause(&mut self) -> Result<(), Lost> {
+        let body = json!({ "holder": self.holder, "seconds": LEASE.as_secs_f64() });
+        self.change("PUT", &body)
+    }
+
+    fn resume(&mut self) -> Result<(), Lost> {
+        let body = json!({ "holder": self.holder });
+        self.change("DELETE", &body)
+    }
+
+    fn disturbance(&mut self) -> (f64, f64) {
+        let Some(before) = self.machine else { return (0.0, 0.0) };
+        let now = Sample::now();
+        let found = Disturbance::between(&before, &now);
+        self.machine = Some(now);
+        let share = |ratio: Option<Ratio>| ratio.map_or(0.0, Ratio::get);
+        (share(found.stolen), share(found.throttled))
+    }
+}
+
+impl Page {
+    fn reading(self) -> Reading {
+        let buckets = self.response_times.buckets.into_iter();
+        Reading {
+            at: seconds(self.at_s),
+            process: self.pid,
+            arrived: self.arrived,
+            answered: self.answered,
+            errors: self.errors,
+            shed: self.shed,
+            failed: self.failed,
+            times: Times {
+                buckets: buckets.map(|(middle, count)| (seconds(middle), count)).collect(),
+                sum: seconds(self.response_times.sum_s),
+            },
+            processor: self
+                .processor
+                .map(|used| Processor { workers: seconds(used.workers_s), copies: seconds(used.copies_s) }),
+            copies: self.copies.into_iter().map(PageCopies::copied).collect(),
+            holder: self.paused.map(|held| held.holder),
+        }
+    }
+}
+
+impl PageCopies {
+    fn copied(self) -> Copied {
+        let PageCopies { route, mirror, chosen, dropped } = self;
+        Copied { route, mirror, chosen, dropped }
+    }
+}
+
+/// Bytes of others: what is no span is none.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+fn lost(error: AdminError) -> Lost {
+    match error {
+        AdminError::Refused { .. } => Lost::Refused(error.to_string()),
+        AdminError::Unreachable { .. } | AdminError::NotValid { .. } | AdminError::Token { .. } => {
+            Lost::Silent(scaler::with_causes(&error))
+        }
+    }
+}
