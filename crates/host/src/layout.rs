@@ -9,6 +9,7 @@
 //! *Settings* (`--workers`).
 
 use crate::service::Running;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The application server of a service.
@@ -26,6 +27,8 @@ pub enum ApplicationServer {
     Node,
     /// A server of Java with a pool of named threads, such as Tomcat.
     Java,
+    /// The built-in service of headroom: its workers are groups of threads.
+    Sample,
 }
 
 /// How many processes and threads answer requests.
@@ -48,6 +51,7 @@ impl fmt::Display for ApplicationServer {
             ApplicationServer::Puma => "Puma",
             ApplicationServer::Node => "Node.js",
             ApplicationServer::Java => "Java",
+            ApplicationServer::Sample => "headroom sample-service",
         })
     }
 }
@@ -55,7 +59,7 @@ impl fmt::Display for ApplicationServer {
 impl Layout {
     /// What the processes of a service show; `None` where none of them is a known server.
     pub fn of(running: &[Running]) -> Option<Self> {
-        let rules = [gunicorn, uvicorn, puma, java, node];
+        let rules = [gunicorn, uvicorn, puma, java, node, sample];
         rules.iter().find_map(|rule| rule(running))
     }
 }
@@ -111,6 +115,19 @@ fn node(running: &[Running]) -> Option<Layout> {
     let processes =
         u32::try_from(if workers > 0 { workers } else { loops.len() }).ok().filter(|&count| count > 0)?;
     Some(Layout { server: ApplicationServer::Node, processes, threads: None })
+}
+
+/// Threads such as `sample-0-1`, the second one of the first worker.
+fn sample(running: &[Running]) -> Option<Layout> {
+    let mut workers: BTreeMap<&str, u32> = BTreeMap::new();
+    for name in running.iter().flat_map(|one| &one.threads) {
+        let place = name.strip_prefix("sample-").and_then(|place| place.split_once('-'));
+        if let Some((worker, _)) = place.filter(|(worker, _)| worker.parse::<u32>().is_ok()) {
+            *workers.entry(worker).or_default() += 1;
+        }
+    }
+    let processes = u32::try_from(workers.len()).ok().filter(|&processes| processes > 0)?;
+    Some(Layout { server: ApplicationServer::Sample, processes, threads: workers.into_values().max() })
 }
 
 /// Whether one of the first three words is this program: `python3 /usr/bin/gunicorn`, `python -m gunicorn`, and titles
@@ -204,6 +221,15 @@ mod tests {
                 Some(2),
             ),
             (alone("java -jar shop.jar", &["java"]), Java, 1, None),
+            (
+                alone(
+                    "headroom sample-service --workers 2 --threads 1",
+                    &["headroom", "sample-0-0", "sample-1-0", "sample-poller", "sample-processo"],
+                ),
+                Sample,
+                2,
+                Some(1),
+            ),
         ] {
             assert_eq!(Layout::of(&running), Some(Layout { server, processes, threads }), "{running:?}");
         }

@@ -18,6 +18,8 @@ impl Seen {
     pub fn of(service: Option<&Service>) -> Self {
         let Some(service) = service else { return Seen::default() };
         let layout = service.running().ok().and_then(|running| Layout::of(&running));
+        // A calibration is checked with the built-in service: what that shows of itself has to be found by measurement.
+        let layout = layout.filter(|layout| layout.server != ApplicationServer::Sample);
         Seen { cores: service.cores().ok().flatten(), layout }
     }
 }
@@ -29,5 +31,6 @@ pub fn lock_of(server: ApplicationServer) -> Option<Lock> {
         ApplicationServer::GunicornThreads => Some(Lock::After(Duration::from_millis(5))),
         ApplicationServer::Puma => Some(Lock::After(Duration::from_millis(100))),
         ApplicationServer::Node | ApplicationServer::PythonEventLoop => Some(Lock::Held),
+        ApplicationServer::Sample => None,
     }
 }
