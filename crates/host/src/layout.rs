@@ -131,10 +131,12 @@ fn sample(running: &[Running]) -> Option<Layout> {
 }
 
 /// Whether one of the first three words is this program: `python3 /usr/bin/gunicorn`, `python -m gunicorn`, and titles
-/// such as `gunicorn: master [app]`.
+/// such as `gunicorn: master [app]`. A shell that starts it names it too, and is not it.
 fn program(one: &Running, name: &str) -> bool {
     let words = one.command.split_whitespace().take(3);
-    words.map(|word| word.rsplit('/').next().unwrap_or(word).trim_end_matches(':')).any(|word| word == name)
+    let mut words =
+        words.map(|word| word.rsplit('/').next().unwrap_or(word).trim_end_matches(':')).peekable();
+    words.peek().is_some_and(|first| !SHELLS.contains(first)) && words.any(|word| word == name)
 }
 
 /// The value of an option: `-k gthread`, `--threads=4`.
@@ -159,6 +161,9 @@ fn children(running: &[Running], parent: u32) -> u32 {
 fn count(one: &Running, wanted: impl Fn(&str) -> bool) -> u32 {
     u32::try_from(one.threads.iter().filter(|name| wanted(name)).count()).unwrap_or(u32::MAX)
 }
+
+/// Shells whose arguments may name a server.
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ash", "zsh"];
 
 #[cfg(test)]
 mod tests {
@@ -233,6 +238,13 @@ mod tests {
         ] {
             assert_eq!(Layout::of(&running), Some(Layout { server, processes, threads }), "{running:?}");
         }
+        // A script that starts nginx, too.
+        let mut started = with_two("gunicorn: master [a:b]", "gunicorn: worker [a:b]", &[]);
+        started.push(process(9, 1, "/bin/sh /opt/start gunicorn 2", &["sh"]));
+        started.push(process(8, 9, "nginx: master process nginx", &["nginx"]));
+        started.sort_by_key(|one| one.id);
+        let found = Layout::of(&started).unwrap();
+        assert_eq!((found.server, found.processes), (GunicornSync, 2));
         assert_eq!(Layout::of(&alone("/opt/shop/server --threads 8", &["server"])), None);
         assert_eq!(Layout::of(&[]), None);
     }
