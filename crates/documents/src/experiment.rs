@@ -1,8 +1,12 @@
 //! The result of an experiment: a verdict for each route and measure of each candidate, and whether it can be trusted.
 
 mod answers;
+mod bottlenecks;
 mod mirroring;
+#[cfg(test)]
+mod tests;
 
+pub(crate) use bottlenecks::bottlenecks_of;
 pub use mirroring::{Cost, Mirroring};
 
 use crate::words::{Rows, counted};
@@ -61,6 +65,8 @@ pub struct Experiment {
     pub fleet: Vec<Fleet>,
     /// What the services answered, and how the answers of the candidates differ from those of the control.
     pub answers: Answers,
+    /// What limits each service, those of a search apart; empty if they were not examined.
+    pub examined: Vec<ArmExamined>,
     /// What a search among many values found; `None` if candidates are compared with a control.
     pub search: Option<Search>,
     /// What the copies of a gateway cost; `None` if services are compared.
@@ -156,6 +162,37 @@ pub struct Tried {
     pub rounds: usize,
     /// The medians of its measures, in seconds, shares and bytes.
     pub measures: BTreeMap<&'static str, f64>,
+    /// What limits its service.
+    pub examined: Examined,
+}
+
+/// What an examination of a service found in its blocks that count, as `headroom doctor` looks for it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Examined {
+    /// How long it was examined; 0 if it was not.
+    pub seconds: f64,
+    /// The first finding; `None` if nothing limits it under this load, or it was not examined.
+    pub bottleneck: Option<Bottleneck>,
+}
+
+/// What limits a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bottleneck {
+    /// The code of the finding.
+    pub code: String,
+    /// What limits it, as a sentence.
+    pub sentence: String,
+}
+
+/// What limits the service of an arm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ArmExamined {
+    /// `control`, or the value of the candidate.
+    pub arm: String,
+    /// How long it was examined.
+    pub seconds: f64,
+    /// The first finding; `None` if nothing limits it under this load.
+    pub bottleneck: Option<Bottleneck>,
 }
 
 /// A finding of `headroom doctor`, and whether the change that it proposes helps.
@@ -344,6 +381,7 @@ impl Experiment {
         if let Some(mirroring) = self.mirroring.as_ref().filter(|_| !self.verdicts.is_empty()) {
             mirroring.rows(&mut rows);
         }
+        self.bottleneck_rows(&mut rows);
         for (place, fleet) in self.fleet.iter().enumerate() {
             rows.row(if place == 0 { "servers" } else { "" }, fleet.sentence(&self.variable));
         }
@@ -466,6 +504,10 @@ impl Experiment {
         let mut columns = vec![(self.variable.as_str(), Left)];
         columns.extend(titles.iter().map(|title| (title.as_str(), Right)));
         columns.push(("rounds", Right));
+        let is_examined = search.values.iter().any(|tried| tried.examined.seconds > 0.0);
+        if is_examined {
+            columns.push(("bottleneck", Left));
+        }
         columns.push(("", Left));
         let mut table = Table::new(&columns);
         for tried in &search.values {
@@ -476,6 +518,9 @@ impl Experiment {
             };
             row.extend(names.iter().map(value));
             row.push(tried.rounds.to_string());
+            if is_examined {
+                row.push(tried.examined.code().to_owned());
+            }
             let state = self.candidates.iter().find(|candidate| candidate.value == tried.value);
             row.push(match state.map(|candidate| candidate.state) {
                 _ if search.best.as_ref() == Some(&tried.value) => "best".to_owned(),

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! Attendance (a thread that reads) → Series → documents::doctor::Examined
+//!                                     Parts (of several attendances) ─┘
 //!
 //! second    readings of a second → control::diagnosis::Seen
 //! names     what the numbers belong to: processes, addresses, limits
@@ -18,7 +19,7 @@ mod second;
 #[cfg(test)]
 mod tests;
 
-use control::diagnosis::{Budget, Cause, Diagnosis, Seen};
+use control::diagnosis::{Budget, Cause, Diagnosis, Seen, To};
 use documents::doctor::{Examined, Known};
 use host::{Examination, Mode, NoService, Service};
 use names::Names;
@@ -37,7 +38,7 @@ pub struct Attendance {
 
 /// What was seen of a service, before it is judged.
 #[derive(Debug)]
-struct Watched {
+pub(crate) struct Watched {
     /// What was seen, with the beginning and the end of the interval.
     seen: Vec<(Interval, Seen)>,
     modes: Vec<Cause>,
@@ -53,7 +54,20 @@ impl Attendance {
     pub fn begin(find: impl FnOnce() -> Option<Service> + Send + 'static) -> Self {
         let (stop, stopped) = mpsc::channel();
         let wait = move |every| stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout);
-        let reader = thread::spawn(move || attend(&Examination::of(find()?).ok()?, BESIDE, &wait).ok());
+        let now = Instant::now();
+        let reader =
+            thread::spawn(move || attend(&Examination::of(find()?).ok()?, BESIDE, (now, None), &wait).ok());
+        Attendance { stop, reader }
+    }
+
+    /// Reads a service from one instant to another, a part of a run, and not beyond: what was seen before the load and after it
+    /// would count as its pauses.
+    pub(crate) fn during(service: Service, (from, until): Interval) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let wait = move |every| stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout);
+        let times = (from, Some(until));
+        let reader =
+            thread::spawn(move || attend(&Examination::of(service).ok()?, BESIDE, times, &wait).ok());
         Attendance { stop, reader }
     }
 
@@ -71,7 +85,8 @@ impl Attendance {
         (!watched.seen.is_empty()).then(|| watched.judged(None))
     }
 
-    fn watched(self) -> Option<Watched> {
+    /// Stops: what was seen.
+    pub(crate) fn watched(self) -> Option<Watched> {
         drop(self.stop);
         // Whatever went wrong with it, the run beside it keeps its results.
         self.reader.join().ok()?
@@ -79,16 +94,81 @@ impl Attendance {
 }
 
 impl Watched {
+    /// Takes others on the cores of the service out of what was seen.
+    pub(crate) fn forget_others(&mut self) {
+        self.seen.iter_mut().for_each(|(_, seen)| seen.others = None);
+    }
+
     /// What limits the service. `rate` is the requests a second, if they are known.
     fn judged(self, rate: Option<f64>) -> Examined {
         let seen: Vec<Seen> = self.seen.into_iter().map(|(_, seen)| seen).collect();
-        Examined {
-            seconds: self.lasted.as_secs_f64(),
-            diagnosis: Diagnosis::of(&seen, &self.modes),
-            budget: Budget::of(&seen, rate),
-            known: self.known,
-            seen,
+        judged(seen, &self.modes, self.known, self.lasted, rate)
+    }
+}
+
+fn judged(seen: Vec<Seen>, modes: &[Cause], known: Known, lasted: Duration, rate: Option<f64>) -> Examined {
+    Examined {
+        seconds: lasted.as_secs_f64(),
+        diagnosis: Diagnosis::of(&seen, modes),
+        budget: Budget::of(&seen, rate),
+        known,
+        seen,
+    }
+}
+
+/// What was seen of a service in several parts of an experiment, all under the same load. It may have been started anew for each.
+///
+/// ## Why their average is judged
+/// A part lasts a second or two, in which a few moments are seen. Whether a request waits at such a moment is chance, and a
+/// diagnosis of each part would be. The load is the same in all of them, so that their average shows more with each part.
+#[derive(Debug, Default)]
+pub struct Parts {
+    seen: Vec<Seen>,
+    modes: Vec<Cause>,
+    /// Of the latest part, with the destinations of all.
+    known: Option<Known>,
+    lasted: Duration,
+}
+
+impl Parts {
+    /// Adds a part.
+    pub(crate) fn add(&mut self, part: Watched) {
+        let Watched { seen, modes, mut known, .. } = part;
+        if seen.is_empty() {
+            return;
         }
+        self.lasted += seen.iter().map(|((from, until), _)| *until - *from).sum::<Duration>();
+        let mut all = self.known.take().map_or_else(Vec::new, |known| known.destinations);
+        // The order of destinations is that of a part. One with another port in each part is not told apart for ever.
+        let mut place_of = |name: &String| {
+            let place = all.iter().position(|one| one == name);
+            if place.is_none() && all.len() < names::MOST_DESTINATIONS {
+                all.push(name.clone());
+                return Some(all.len() - 1);
+            }
+            place
+        };
+        let places: Vec<Option<usize>> = known.destinations.iter().map(&mut place_of).collect();
+        for (_, mut one) in seen {
+            let mut to = vec![To::default(); all.len()];
+            for (seen, place) in one.to.iter().zip(&places) {
+                if let Some(place) = place {
+                    to[*place] = *seen;
+                }
+            }
+            one.to = to;
+            self.seen.push(one);
+        }
+        let surplus = self.seen.len().saturating_sub(LONGEST);
+        self.seen.drain(..surplus);
+        known.destinations = all;
+        (self.modes, self.known) = (modes, Some(known));
+    }
+
+    /// What limits the service under this load; `None` where nothing was seen.
+    pub fn examined(&self) -> Option<Examined> {
+        let mean = Seen::mean(&self.seen)?;
+        Some(judged(vec![mean], &self.modes, self.known.clone()?, self.lasted, None))
     }
 }
 
@@ -112,24 +192,33 @@ pub fn examine(
         thread::sleep(every);
         interrupted() || begun.elapsed() >= lasts
     };
-    Ok(attend(&Examination::of(service)?, ALONE, &wait)?.judged(None))
+    Ok(attend(&Examination::of(service)?, ALONE, (Instant::now(), None), &wait)?.judged(None))
 }
 
 /// `wait` waits for this long, or until the end; whether it has come.
 fn attend(
     examination: &Examination,
     sparing: u32,
+    (from, until): (Instant, Option<Instant>),
     wait: &dyn Fn(Duration) -> bool,
 ) -> Result<Watched, NoService> {
-    let begun = Instant::now();
+    let left = |until: Instant| until.saturating_duration_since(Instant::now());
+    let idle = |until: Instant| !left(until).is_zero() && wait(left(until));
+    let mut ended = idle(from.checked_sub(AHEAD).unwrap_or(from));
     let mut names = Names::of(examination)?;
-    let mut seconds = Seconds::begin(examination.read()?);
+    let begun = Instant::now();
+    let mut first = examination.read()?;
+    let every = (sparing * begun.elapsed()).clamp(EVERY, SECOND);
+    if !left(from).is_zero() {
+        names.see(&first);
+        ended = ended || idle(from);
+        first = examination.read()?;
+    }
+    let mut seconds = Seconds::begin(first, until.map_or(SECOND, |until| span(left(until))));
     let mut seen: Vec<(Interval, Seen)> = Vec::new();
-    let cost = begun.elapsed();
-    let every = (sparing * cost).clamp(EVERY, SECOND);
-    let mut ended = false;
     while !ended {
-        ended = wait(every);
+        let left = until.map(left);
+        ended = wait(left.map_or(every, |left| left.min(every))) || left.is_some_and(|left| left <= every);
         // A service that ends is judged by what was seen of it.
         let reading = match examination.read() {
             Ok(reading) => reading,
@@ -143,12 +232,20 @@ fn attend(
             seen.remove(0);
         }
     }
+    let lasted = begun.elapsed();
     let causes = names.modes().iter().map(|mode| match mode {
         Mode::Debug(_) => Cause::Debug,
         Mode::Profiler(_) => Cause::Profiler,
     });
     let modes = causes.collect();
-    Ok(Watched { seen, modes, lasted: begun.elapsed(), known: names.known(seconds.last()) })
+    Ok(Watched { seen, modes, lasted, known: names.known(seconds.last()) })
+}
+
+/// The spans into which a part of this length is divided: whole, and none much longer than a second. A reading is late by its own
+/// wait, so the last span may be a little shorter.
+fn span(length: Duration) -> Duration {
+    let spans = (length.as_secs_f64()).floor().max(1.0);
+    length.div_f64(spans).mul_f64(NEARLY)
 }
 
 /// How often a service is read, where that is cheap.
@@ -162,3 +259,7 @@ const LONGEST: usize = 3_600;
 const SECOND: Duration = Duration::from_secs(1);
 /// A second is of a part of a run if this share of it is.
 const MOST_OF: f64 = 0.7;
+/// Names of a part are looked up this long before it.
+const AHEAD: Duration = Duration::from_millis(100);
+/// The share of a span that is as good as all of it.
+const NEARLY: f64 = 0.9;

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! [`control::trial`] decides which block is next, which blocks count, when to stop, and what the verdicts are. This module
-//! sends the load and reads processor time and memory.
+//! sends the load, reads processor time and memory, and examines what limits each service ([`crate::doctor`]).
 //!
 //! ## Why load in both arms at once comes from one process
 //! Both arms get the same requests at the same instants from one plan with one seed, so that what differs is the arms. Two
@@ -66,6 +66,8 @@ pub struct Wanted<'a> {
     pub connecting: &'a Connecting,
     /// Whether to end when the plan is made.
     pub only_plan: bool,
+    /// Whether to examine the services whose processes are known while they get load.
+    pub doctor: bool,
     /// The seed of arrivals and of the order of arms.
     pub seed: u64,
     /// The version of headroom.

@@ -41,7 +41,9 @@ pub enum Cause {
     /// The service uses all of its cores: share. Bound 0.85.
     Processor,
     /// All workers are busy and requests wait, while at most seven tenths of the cores are used: requests in the service and before
-    /// it, as a share of the slots. Bound: 1 and half a request more.
+    /// it, as a share of the slots. Bound: 1 and half a request more. Where many moments were looked at, requests that found no
+    /// free worker are told from those that are worked on: then it is 1 and their average as a share of the slots, and three
+    /// tenths of the requests are enough if that is less than half a request.
     Workers,
     /// The accept queue is full: connections a second that found it so. Bound 0.2.
     AcceptQueue,
@@ -258,7 +260,11 @@ fn workers(seen: &Seen) -> Option<(f64, f64)> {
     let slots = seen.slots?.max(1.0);
     let there = seen.in_flight? + seen.queued.unwrap_or(0.0);
     let idle = seen.used < 0.7 * seen.cores;
-    Some((if idle { there / slots } else { 0.0 }, 1.0 + 0.5 / slots))
+    let (busy, waiting) = match seen.unserved.filter(|_| seen.moments >= MOMENTS_MIN) {
+        Some(unserved) => (slots + unserved, (0.3 * there).clamp(0.1, 0.5)),
+        None => (there, 0.5),
+    };
+    Some((if idle { busy / slots } else { 0.0 }, 1.0 + waiting / slots))
 }
 
 fn no_keep_alive(seen: &Seen) -> Option<f64> {
@@ -271,3 +277,6 @@ fn no_keep_alive(seen: &Seen) -> Option<f64> {
 fn share(part: f64, rest: f64) -> f64 {
     if part > 0.0 { part / (part + rest.max(0.0)) } else { 0.0 }
 }
+
+/// At fewer moments, whether a request found a free worker is chance.
+const MOMENTS_MIN: u32 = 20;

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 /// interval; what is counted over time is a rate a second. `None` is not known.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Seen {
+    /// At how many moments threads and connections were looked at.
+    pub moments: u32,
     /// Cores that the service may use: its affinity, at most its quota.
     pub cores: f64,
     /// Cores that it used.
@@ -53,6 +55,9 @@ pub struct Seen {
     pub locked: f64,
     /// How many requests it works on at most: its processes and their threads.
     pub slots: Option<f64>,
+    /// Requests that found no free worker: those in the service and in its accept queue beyond its slots. While some workers are
+    /// idle at times, this is more than the difference of the averages.
+    pub unserved: Option<f64>,
     /// The services that it talks to. The order is that of the caller and the same in all of a series.
     pub to: Vec<To>,
     /// The process of this machine that opens most of the connections to it.
@@ -95,6 +100,71 @@ pub struct Client {
 }
 
 impl Seen {
+    /// The average over a series under a steady load, as if it were one long second: what its moments show by chance evens out.
+    /// `None` of an empty series. Limits and slots are the last ones.
+    pub fn mean(series: &[Seen]) -> Option<Seen> {
+        let last = series.last()?;
+        let mean = |of: &dyn Fn(&Seen) -> f64| series.iter().map(of).sum::<f64>() / series.len() as f64;
+        let known = |of: &dyn Fn(&Seen) -> Option<f64>| {
+            let found: Vec<f64> = series.iter().filter_map(of).collect();
+            (!found.is_empty()).then(|| found.iter().sum::<f64>() / found.len() as f64)
+        };
+        let throttled = known(&|one| Some(one.throttled?.share))
+            .zip(known(&|one| Some(one.throttled?.threads)))
+            .map(|(share, threads)| Throttled { share, threads });
+        // A destination that was not yet seen had nothing.
+        let to = |place: usize| {
+            let mean = |of: fn(&To) -> f64| mean(&|one| of(&one.to.get(place).copied().unwrap_or_default()));
+            To {
+                awaiting: mean(|to| to.awaiting),
+                opened: mean(|to| to.opened),
+                answers: mean(|to| to.answers),
+                ports: mean(|to| to.ports),
+            }
+        };
+        let destinations = series.iter().map(|one| one.to.len()).max().unwrap_or_default();
+        let throttling = known(&|one| one.client?.throttled);
+        let client = series.iter().any(|one| one.client.is_some()).then(|| {
+            let known =
+                |of: fn(&Client) -> f64| known(&|one| one.client.as_ref().map(of)).unwrap_or_default();
+            Client {
+                used: known(|client| client.used),
+                busiest_thread: known(|client| client.busiest_thread),
+                waiting: known(|client| client.waiting),
+                throttled: throttling,
+            }
+        });
+        Some(Seen {
+            moments: series.iter().map(|one| one.moments).fold(0, u32::saturating_add),
+            cores: last.cores,
+            used: mean(&|one| one.used),
+            others: known(&|one| one.others),
+            stolen: known(&|one| one.stolen),
+            waiting: mean(&|one| one.waiting),
+            throttled,
+            busiest_thread: mean(&|one| one.busiest_thread),
+            busiest_process: mean(&|one| one.busiest_process),
+            busy_threads: libm::round(mean(&|one| f64::from(one.busy_threads))) as u32,
+            reclaims: known(&|one| one.reclaims),
+            memory_wait: known(&|one| one.memory_wait),
+            on_disk: mean(&|one| one.on_disk),
+            descriptors: known(&|one| one.descriptors),
+            table: known(&|one| one.table),
+            overflows: known(&|one| one.overflows),
+            queued: known(&|one| one.queued),
+            sent_again: known(&|one| one.sent_again),
+            opened: known(&|one| one.opened),
+            requests: known(&|one| one.requests),
+            in_flight: known(&|one| one.in_flight),
+            working: mean(&|one| one.working),
+            locked: mean(&|one| one.locked),
+            slots: last.slots,
+            unserved: known(&|one| one.unserved),
+            to: (0..destinations).map(to).collect(),
+            client,
+        })
+    }
+
     /// Requests a second, about.
     pub fn load(&self) -> f64 {
         self.opened.unwrap_or(0.0) + self.requests.unwrap_or(0.0)
@@ -111,8 +181,11 @@ impl Seen {
         all.max_by(|one, other| one.1.total_cmp(&other.1))
     }
 
-    /// Requests that wait for another thread: at most as many as are not worked on.
+    /// Requests that wait for another thread: at most as many as have a worker and are not worked on. Threads that wait for work
+    /// look like those that wait for a lock.
     pub fn blocked(&self) -> Option<f64> {
-        Some((self.in_flight? - self.working).clamp(0.0, self.locked.max(0.0)))
+        let without_worker = (self.unserved.unwrap_or(0.0) - self.queued.unwrap_or(0.0)).max(0.0);
+        let inside = self.in_flight? - without_worker;
+        Some((inside - self.working).clamp(0.0, self.locked.max(0.0)))
     }
 }

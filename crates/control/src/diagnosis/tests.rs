@@ -5,6 +5,7 @@ use std::string::String;
 /// A service at a third of its two cores, with keep-alive, that everything is known of.
 fn healthy() -> Seen {
     Seen {
+        moments: 5,
         cores: 2.0,
         used: 0.7,
         others: Some(0.3),
@@ -28,6 +29,7 @@ fn healthy() -> Seen {
         working: 1.3,
         locked: 0.0,
         slots: Some(8.0),
+        unserved: Some(0.0),
         to: vec![To { awaiting: 0.4, opened: 0.0, answers: 100.0, ports: 0.01 }],
         client: Some(Client { used: 0.2, busiest_thread: 0.2, waiting: 0.0, throttled: None }),
     }
@@ -99,6 +101,54 @@ fn a_pool_of_idle_threads_is_no_lock() {
         found(|seen| (seen.in_flight, seen.working, seen.locked) = (Some(3.0), 2.9, 13.0)),
         [] as [&str; 0]
     );
+}
+
+#[test]
+fn workers_that_are_busy_at_times_are_found_in_many_moments() {
+    // One worker that is busy for six tenths of the time, with random arrivals (M/D/1): 0.45 of 1.05 requests wait for it.
+    let queue = |seen: &mut Seen| {
+        (seen.in_flight, seen.working, seen.slots, seen.unserved) = (Some(1.05), 0.6, Some(1.0), Some(0.45));
+    };
+    assert_eq!(found(queue), [] as [&str; 0], "in a second, that may be chance");
+    let mean = |change: &dyn Fn(&mut Seen)| {
+        let mut one = healthy();
+        change(&mut one);
+        let mean = Seen::mean(&vec![one; 6]).unwrap();
+        codes(&Diagnosis::of(&[mean], &[]).findings)
+    };
+    assert_eq!(mean(&queue), ["workers"]);
+    assert_eq!(mean(&|seen| (seen.used, seen.busiest_thread) = (1.8, 0.5)), ["processor"]);
+    let few_wait = |seen: &mut Seen| {
+        queue(seen);
+        seen.unserved = Some(0.2);
+    };
+    assert_eq!(mean(&few_wait), [] as [&str; 0]);
+    assert_eq!(mean(&|_| {}), [] as [&str; 0]);
+}
+
+#[test]
+fn the_mean_of_equal_seconds_is_one_of_them_with_all_their_moments() {
+    let mean = Seen::mean(&vec![healthy(); 4]).unwrap();
+    assert_eq!((mean.moments, mean.slots), (20, Some(8.0)));
+    let near = |one: f64, other: f64| (one - other).abs() < 1e-9;
+    assert!(near(mean.used, 0.7) && near(mean.in_flight.unwrap(), 1.4) && near(mean.to[0].answers, 100.0));
+    // What was not known in some seconds, and a destination that was seen later.
+    let mut first = Seen { stolen: None, client: None, to: vec![], ..healthy() };
+    first.throttled = Some(Throttled { share: 0.2, threads: 0.1 });
+    let mean = Seen::mean(&[first, Seen { stolen: Some(0.2), ..healthy() }]).unwrap();
+    assert_eq!((mean.stolen, mean.throttled.map(|one| one.share)), (Some(0.2), Some(0.2)));
+    assert!(near(mean.to[0].answers, 50.0) && mean.client == healthy().client);
+    assert_eq!(Seen::mean(&[]), None);
+}
+
+#[test]
+fn requests_that_have_no_worker_wait_for_no_lock() {
+    // Puma with one thread: its other threads wait for each other, and requests for the only worker.
+    let queue = |seen: &mut Seen| {
+        (seen.in_flight, seen.working, seen.locked) = (Some(2.8), 0.9, 2.0);
+        (seen.slots, seen.unserved) = (Some(1.0), Some(1.8));
+    };
+    assert_eq!(found(queue), ["workers"]);
 }
 
 #[test]

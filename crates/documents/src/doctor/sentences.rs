@@ -229,9 +229,13 @@ pub(super) fn found(finding: Finding, seen: &[Seen], examined: &Examined) -> Sen
             let threads = if slots > f64::from(workers) { " (or of their threads)" } else { "" };
             let more = examined.more_workers(&finding).unwrap_or(1);
             let layout = known.layout.clone().unwrap_or_default();
+            let requests = if slots == 1.0 { "request" } else { "requests" };
+            // With room on average, requests wait where they come together.
+            let all_the_time = in_flight + mean(&|one| one.queued.unwrap_or(0.0)) >= slots;
+            let at_times = if all_the_time { "are busy" } else { "are busy at times" };
             (
                 format!(
-                    "All workers are busy ({} requests at a time, {layout}) and {} more wait, while {use_of_cores}.",
+                    "All workers {at_times} ({} {requests} at a time, {layout}) and {} more wait, while {use_of_cores}.",
                     rounded(slots),
                     rounded((finding.value * slots - slots).max(0.0))
                 ),

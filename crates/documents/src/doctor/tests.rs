@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 /// A service in which everything is wrong.
 fn worst() -> Seen {
     Seen {
+        moments: 5,
         cores: 2.0,
         used: 0.7,
         others: Some(1.3),
@@ -30,6 +31,7 @@ fn worst() -> Seen {
         working: 5.0,
         locked: 4.4,
         slots: Some(4.0),
+        unserved: None,
         to: vec![To { awaiting: 4.2, opened: 60.0, answers: 0.0, ports: 1.0 }],
         client: None,
     }

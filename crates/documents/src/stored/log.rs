@@ -153,6 +153,7 @@ struct TrialLine {
     change: String,
     verdicts: String,
     effects: String,
+    bottlenecks: Option<String>,
 }
 
 impl TrialLine {
@@ -176,6 +177,7 @@ impl TrialLine {
             change: format!("{}: {} -> {}", text("variable"), text("control"), candidates.join(", ")),
             verdicts: verdicts.join(", "),
             effects: format!("{} {}", text("primary"), effects.join(", ")),
+            bottlenecks: crate::experiment::bottlenecks_of(&found),
         })
     }
 
@@ -201,7 +203,12 @@ impl TrialLine {
         let primary = found["primary"].as_str()?;
         let value = best.and_then(|best| best["measures"][primary].as_f64());
         let shown = value.map(|value| crate::experiment::shown_measure(primary, value));
-        Some(TrialLine { change, verdicts, effects: format!("{primary} {}", shown.unwrap_or_default()) })
+        Some(TrialLine {
+            change,
+            verdicts,
+            effects: format!("{primary} {}", shown.unwrap_or_default()),
+            bottlenecks: crate::experiment::bottlenecks_of(found),
+        })
     }
 }
 
@@ -209,12 +216,13 @@ impl Line {
     fn of(run: &Run) -> Self {
         let mut said = run.said.clone();
         let (search, squeezed) = (run.search(), run.squeezed());
+        let trial = TrialLine::of(run);
         if said.bottleneck.is_none() {
             let limited_by = || search.as_ref().and_then(|search| search.limited_by()).map(str::to_owned);
             let ran_out = || squeezed.as_ref().map(|squeezed| squeezed.ran_out.clone());
-            said.bottleneck = run.bottleneck().or_else(limited_by).or_else(ran_out);
+            let bottlenecks = || trial.as_ref().and_then(|trial| trial.bottlenecks.clone());
+            said.bottleneck = run.bottleneck().or_else(limited_by).or_else(ran_out).or_else(bottlenecks);
         }
-        let trial = TrialLine::of(run);
         if let Some(trial) = &trial
             && said.change.is_none()
         {

@@ -165,7 +165,7 @@ fn the_best_of_many_values_is_found_with_recorded_requests() {
         std::fs::write(folder.path().join("capture"), (0..400).map(line).collect::<String>()).unwrap();
         let file = format!(
             "experiment: wait\nvary: {{ wait: [9, 4, 5, nonsense] }}\nload: {{ requests: capture, times: recorded }}\n\
-             service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --wait {{wait}}ms' }}\n\
+             service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --threads 1 --wait {{wait}}ms' }}\n\
              time: 30s\nblock: 300ms\nwarm_up: 100ms\nmargin: 10%\n",
             env!("CARGO_BIN_EXE_headroom")
         );
@@ -187,8 +187,15 @@ fn the_best_of_many_values_is_found_with_recorded_requests() {
         };
         assert_eq!((state("9"), state("nonsense")), ("eliminated", "left_out"), "{found:#}\n{story}");
         assert_eq!(found["design"], "restarts");
+        // The only thread cannot serve a request of 9 ms every 7 ms; of 4 ms it can.
+        let limit = |value: &str| {
+            let values = search["values"].as_array().unwrap();
+            &values.iter().find(|tried| tried["value"] == value).unwrap()["examined"]["bottleneck"]["code"]
+        };
+        assert_eq!((limit("9"), limit("4")), (&Value::from("workers"), &Value::Null), "{found:#}\n{story}");
         let log = headroom(&[&["log", "--format", "csv"], &ledger[..]].concat()).output().unwrap();
-        assert!(text(&log.stdout).contains("wait: 4 of 4 values"), "{}", text(&log.stdout));
+        let log = text(&log.stdout);
+        assert!(log.contains("wait: 4 of 4 values") && log.contains("workers with 9"), "{log}");
     });
 }
 

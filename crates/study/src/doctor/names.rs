@@ -195,6 +195,6 @@ fn in_words(layout: Layout) -> String {
 }
 
 /// Connections to more addresses than this are not told apart.
-const MOST_DESTINATIONS: usize = 32;
+pub(super) const MOST_DESTINATIONS: usize = 32;
 /// Each look reads the descriptors of all processes.
 const LOOKS: u32 = 10;

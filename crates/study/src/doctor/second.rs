@@ -1,4 +1,4 @@
-//! Readings of a second, as what was seen in it.
+//! Readings of a second, or of another span, as what was seen in it.
 
 use super::names::Names;
 use control::diagnosis::{Client, Seen, Throttled, To};
@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Collects readings until they cover a second.
+/// Collects readings until they cover a second, or another span.
 pub(super) struct Seconds {
+    span: Duration,
     /// The last reading of the second before.
     before: Reading,
     client_before: Option<(u32, Bystander)>,
@@ -18,8 +19,8 @@ pub(super) struct Seconds {
 type Key = (SocketAddr, SocketAddr);
 
 impl Seconds {
-    pub(super) fn begin(first: Reading) -> Self {
-        Seconds { before: first, client_before: None, readings: Vec::new() }
+    pub(super) fn begin(first: Reading, span: Duration) -> Self {
+        Seconds { span, before: first, client_before: None, readings: Vec::new() }
     }
 
     /// The last reading of the last complete second.
@@ -29,7 +30,7 @@ impl Seconds {
 
     /// Adds a reading; what was seen, where a second is complete.
     pub(super) fn add(&mut self, reading: Reading, names: &mut Names) -> Option<Seen> {
-        let complete = reading.at.saturating_duration_since(self.before.at) >= Duration::from_secs(1);
+        let complete = reading.at.saturating_duration_since(self.before.at) >= self.span;
         self.readings.push(reading);
         if !complete {
             return None;
@@ -49,7 +50,13 @@ impl Seconds {
         let seconds = after.at.saturating_duration_since(before.at).as_secs_f64().max(1e-3);
         let moments = readings.len().max(1) as f64;
         let used = after.used.saturating_sub(before.used).as_secs_f64() / seconds;
-        let mut seen = Seen { cores: names.cores, used, slots: names.slots, ..Seen::default() };
+        let mut seen = Seen {
+            moments: u32::try_from(readings.len()).unwrap_or(u32::MAX),
+            cores: names.cores,
+            used,
+            slots: names.slots,
+            ..Seen::default()
+        };
 
         let busy =
             after.cores.iter().filter_map(|(core, ticks)| Some(ticks.since(*before.cores.get(core)?).busy));
@@ -150,7 +157,7 @@ impl Seconds {
         let inbound = |one: &&TcpSocket| {
             one.state != TcpState::Listening && names.listening.contains(&one.local.port())
         };
-        let (mut owed, mut queued) = (0.0, 0.0);
+        let (mut owed, mut queued, mut unserved) = (0.0, 0.0, 0.0);
         let (mut own_queue, mut others_queue) = (0, 0);
         let mut to = vec![To::default(); names.destinations.len()];
         // Connections that may wait for an answer.
@@ -160,6 +167,7 @@ impl Seconds {
         for (all, reading) in sockets.iter().zip(readings) {
             let own = reading.inodes();
             let mut held = vec![0_u32; to.len()];
+            let before: f64 = owed + queued;
             for one in *all {
                 if one.state == TcpState::Listening {
                     let ours = own.contains(&one.inode) || names.listening.contains(&one.local.port());
@@ -183,13 +191,16 @@ impl Seconds {
                 let share = f64::from(held) / f64::from(names.ports.unwrap_or(u32::MAX).max(1));
                 to.ports = to.ports.max(share.min(1.0));
             }
+            unserved += (owed + queued - before - names.slots.unwrap_or(0.0)).max(0.0);
         }
-        seen.in_flight = (!names.listening.is_empty()).then_some(owed / moments);
+        let listens = !names.listening.is_empty();
+        seen.unserved = (listens && names.slots.is_some()).then_some(unserved / moments);
+        seen.in_flight = listens.then_some(owed / moments);
         // As many of them do as there are requests that nothing else is seen to hold up.
         let held: f64 = seen.working + seen.locked + to.iter().map(|to| to.awaiting).sum::<f64>();
         let rest = (owed / moments - held).max(0.0) / perhaps.iter().sum::<f64>().max(1e-9);
         to.iter_mut().zip(perhaps).for_each(|(to, perhaps)| to.awaiting += perhaps * rest.min(1.0));
-        seen.queued = (!names.listening.is_empty()).then_some(queued / moments);
+        seen.queued = listens.then_some(queued / moments);
         // The counter is of the namespace; a queue of another service that was seen full explains it.
         let ours = own_queue > 0 || others_queue == 0;
         seen.overflows = counts.map(|counts| if ours { counts.queue_full as f64 / seconds } else { 0.0 });

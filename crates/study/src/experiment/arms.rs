@@ -2,7 +2,9 @@
 
 use super::block::Tally;
 use super::{Arm, Event, Failed, Wanted};
+use crate::doctor::{Attendance, Interval, Parts};
 use crate::launch::{Launched, NoLaunch, Probe, responds};
+use documents::experiment::Examined;
 use host::Service;
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,8 @@ pub(super) struct Running {
     pub(super) tally: Tally,
     /// Its values in blocks that count, by measure.
     pub(super) values: Vec<Vec<f64>>,
+    /// What was seen of its processes in these blocks.
+    pub(super) parts: Parts,
 }
 
 /// A candidate: it runs, or why it does not.
@@ -44,7 +48,18 @@ impl Running {
             is_stopped: false,
             tally: Tally::default(),
             values: Vec::new(),
+            parts: Parts::default(),
         }
+    }
+
+    /// Begins to examine its processes, those that its command started too, if they are known.
+    pub(super) fn attend(&self, during: Interval) -> Option<Attendance> {
+        Some(Attendance::during(self.service.clone()?, during))
+    }
+
+    /// What limits it.
+    pub(super) fn examined(&self) -> Examined {
+        self.parts.examined().as_ref().map(Examined::of).unwrap_or_default()
     }
 
     /// Starts the command of an arm, and waits for a good response.

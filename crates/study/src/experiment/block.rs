@@ -2,13 +2,14 @@
 
 use super::arms::Running;
 use super::{Failed, Wanted};
+use crate::doctor::{Attendance, Watched};
 use crate::drive::Drive;
 use ::load::{Plan, Watch};
 use control::trial::Seen;
 use host::{Disturbance, Sample};
 use measure::{Heads, Histogram, Measurement, Outcome, Part, Reason, SUCCEEDED};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use units::{Quantile, Ratio};
 
 /// What was observed of an arm.
@@ -28,6 +29,8 @@ pub(super) struct Observed {
     pub(super) memory: Option<f64>,
     /// Whether the generator had no processor time left.
     pub(super) generator_busy: bool,
+    /// What was seen of its processes.
+    pub(super) watched: Option<Watched>,
 }
 
 /// Requests, with the times of those that were good or timed out: a fast error is no fast response.
@@ -87,20 +90,31 @@ pub(super) fn run(
     for running in arms.iter() {
         let used = running.service.as_ref().and_then(|service| service.cpu().ok());
         let plan = plan(wanted, running, lead, lead + measured, at_once, seed)?;
-        driven.push((used, Drive::start(plan, &Watch { every: LOOK, ..Watch::default() })?));
+        let begins = Instant::now() + lead;
+        let drive = Drive::start(plan, &Watch { every: LOOK, ..Watch::default() })?;
+        // The warm-up is not examined.
+        let examines = wanted.doctor && !lead.is_zero();
+        let during = (begins, begins + measured.saturating_sub(EARLY));
+        driven.push((used, drive, examines.then(|| running.attend(during)).flatten()));
     }
     let mut measurements = Vec::new();
-    for (used, mut drive) in driven {
+    for (used, mut drive, attendance) in driven {
         while !drive.look(|_| (wanted.interrupted)().then_some(Failed::Interrupted))?.finished {}
-        measurements.push((used, drive.finish()?));
+        measurements.push((used, drive.finish()?, attendance));
     }
     let disturbance = Disturbance::between(&before, &Sample::now());
-    let observed = arms.iter_mut().zip(measurements).map(|(running, (used, measurement))| {
+    let observed = arms.iter_mut().zip(measurements).map(|(running, (used, measurement, attendance))| {
         let used_now = running.service.as_ref().and_then(|service| service.usage().ok());
         let cpu = used_now.zip(used).map(|(now, before)| now.cpu.saturating_sub(before));
         running.tally.add(&measurement, lead.is_zero());
+        let mut watched = attendance.and_then(Attendance::watched);
+        // Services that run at once share the cores, and none of them is another's neighbour.
+        if let Some(watched) = watched.as_mut().filter(|_| at_once > 1) {
+            watched.forget_others();
+        }
         Observed {
             memory: used_now.map(|usage| usage.memory.get() as f64),
+            watched,
             ..observe(&measurement, cpu, &disturbance)
         }
     });
@@ -167,6 +181,7 @@ fn observe(measured: &Measurement, cpu: Option<Duration>, disturbance: &Disturba
         routes,
         processor_time: cpu.filter(|_| responses > 0).map(|cpu| cpu.as_secs_f64() / responses as f64),
         memory: None,
+        watched: None,
         generator_busy: measured
             .validity
             .reasons
@@ -212,3 +227,5 @@ impl Tally {
 
 /// How often a running part is looked at.
 const LOOK: Duration = Duration::from_millis(25);
+/// An examination ends this long before the load does: its last reading takes a while.
+const EARLY: Duration = Duration::from_millis(50);

@@ -9,8 +9,8 @@ use config::experiment::Design as Asked;
 use control::diagnosis::Outcome;
 use control::trial::{Design, Effect, Finding, Measure, Probing, Stopped, Trial, Verdict as Found, Void};
 use documents::experiment::{
-    Answers, ArmAnswers, Candidate as Shown, Difference, Example, Experiment, Fleet, Hypothesis, NoiseFloor,
-    Part, Plan, Verdict, Voids,
+    Answers, ArmAnswers, ArmExamined, Candidate as Shown, Difference, Examined, Example, Experiment, Fleet,
+    Hypothesis, NoiseFloor, Part, Plan, Verdict, Voids,
 };
 use stats::{Interval, median};
 
@@ -60,6 +60,7 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
             .unwrap_or_default(),
         verdicts,
         candidates: candidates(session, trial),
+        examined: examined(session),
         search: None,
         mirroring: None,
         notes: notes(session, trial, &answers),
@@ -184,6 +185,16 @@ pub(super) fn word(finding: Finding) -> &'static str {
 /// Whether the lower end says anything: a ratio without one is more than -100 %.
 pub(super) fn is_bounded(measure: &Measure, effect: Interval) -> bool {
     measure.effect == Effect::Difference || effect.low > -1.0
+}
+
+/// What limits each service that was examined.
+fn examined(session: &Session<'_>) -> Vec<ArmExamined> {
+    let all = std::iter::once(&session.control).chain(running(session));
+    let examined = all.map(|running| {
+        let Examined { seconds, bottleneck } = running.examined();
+        ArmExamined { arm: running.arm.name.clone(), seconds, bottleneck }
+    });
+    examined.filter(|one| one.seconds > 0.0).collect()
 }
 
 fn running<'a>(session: &'a Session<'_>) -> Vec<&'a Running> {

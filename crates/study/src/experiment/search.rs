@@ -243,7 +243,7 @@ impl<'a> Session<'a> {
             if self.begun.elapsed() + self.longest > self.wanted.file.time {
                 return Ok((None, Some(End::Time)));
             }
-            let observed = match self.visit(place) {
+            let mut observed = match self.visit(place) {
                 Ok(Ok(observed)) => observed,
                 Ok(Err(why)) => {
                     self.not_started[place] += 1;
@@ -259,7 +259,7 @@ impl<'a> Session<'a> {
             match self.conditions.judge(Place::Candidate(place), observed.lag, &observed.seen) {
                 None => {
                     self.counted += 1;
-                    self.keep(place, &observed);
+                    self.keep(place, &mut observed);
                     return Ok((Some(observed), None));
                 }
                 Some(void) => {
@@ -274,8 +274,11 @@ impl<'a> Session<'a> {
         Ok((None, None))
     }
 
-    fn keep(&mut self, place: usize, observed: &Observed) {
+    fn keep(&mut self, place: usize, observed: &mut Observed) {
         let running = &mut self.arms[place];
+        if let Some(watched) = observed.watched.take() {
+            running.parts.add(watched);
+        }
         running.values.resize(self.measures.len(), Vec::new());
         for (kept, chosen) in running.values.iter_mut().zip(&self.measures) {
             kept.extend(chosen.value(observed));
@@ -337,6 +340,7 @@ impl<'a> Session<'a> {
             candidates: Vec::new(),
             hypothesis: None,
             fleet: Vec::new(),
+            examined: Vec::new(),
             answers: Answers { complete: true, ..Answers::default() },
             search: None,
             mirroring: None,
@@ -387,6 +391,7 @@ impl<'a> Session<'a> {
                 value: running.arm.name.clone(),
                 rounds: running.values.first().map_or(0, Vec::len),
                 measures: medians.map(|(chosen, values)| (chosen.name, median(values))).collect(),
+                examined: running.examined(),
             }
         };
         self.arms.iter().map(tried).collect()

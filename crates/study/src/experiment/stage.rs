@@ -306,14 +306,14 @@ impl Session<'_> {
             if self.begun.elapsed() + length(&assignment) > self.wanted.file.time {
                 break End::Time;
             }
-            let (block, observed) = match self.block(&assignment) {
+            let (block, mut observed) = match self.block(&assignment) {
                 Ok(block) => block,
                 Err(Failed::Interrupted) => break End::Interrupted,
                 Err(error) => break End::Other(error.to_string()),
             };
             let looked = trial.observe(&block);
             if looked.void.is_none() && assignment.purpose == Purpose::Compare {
-                self.keep(&assignment, &observed);
+                self.keep(&assignment, &mut observed);
             }
             let verdicts = trial.verdicts();
             let (counted, planned) = (trial.counted(), trial.settings().blocks);
@@ -399,7 +399,7 @@ impl Session<'_> {
     }
 
     /// Keeps the values of a block that counts.
-    fn keep(&mut self, assignment: &Assignment, observed: &[Observed]) {
+    fn keep(&mut self, assignment: &Assignment, observed: &mut [Observed]) {
         for (arm, one) in assignment.arms.iter().zip(observed) {
             let values: Vec<Option<f64>> = self.measures.iter().map(|chosen| chosen.value(one)).collect();
             let running = match arm {
@@ -413,6 +413,9 @@ impl Session<'_> {
             running.values.resize(values.len(), Vec::new());
             for (kept, value) in running.values.iter_mut().zip(values) {
                 kept.extend(value);
+            }
+            if let Some(watched) = one.watched.take() {
+                running.parts.add(watched);
             }
         }
     }

@@ -60,6 +60,9 @@ use thiserror::Error;
 /// are paused and continued in random order under the traffic that is there, and the result says what they cost in
 /// processor time and response times. The gateway copies again at the latest 5 s after headroom was killed.
 ///
+/// Services that run on this machine, and whose processes are known, are examined meanwhile: the result names what limits each,
+/// such as the workers of a value that lost.
+///
 /// An experiment file of `headroom doctor --experiment` names the finding that it is to prove: the result says whether it is
 /// confirmed or refuted, and the ledger keeps that with the run of the finding.
 ///
@@ -85,6 +88,10 @@ pub struct Args {
     /// Seed for arrivals and for the order of the services
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
+
+    /// Do not examine the services for what limits them, as headroom doctor does
+    #[arg(long)]
+    no_doctor: bool,
 
     #[command(flatten)]
     connect: ConnectArgs,
@@ -214,6 +221,7 @@ pub fn run(args: &Args) -> Exit {
         recording: planned.recording.as_deref(),
         connecting: &planned.connecting,
         only_plan: args.plan,
+        doctor: !args.no_doctor && !args.plan,
         seed: args.seed,
         version: status::version(),
         interrupted: &|| interrupts.came(),

@@ -1,0 +1,123 @@
+use super::*;
+
+fn found(code: &str, sentence: &str) -> Examined {
+    let bottleneck = Some(Bottleneck { code: code.to_owned(), sentence: sentence.to_owned() });
+    Examined { seconds: 12.5, bottleneck }
+}
+
+/// A search that has eliminated the values 1 and 2 of five.
+fn searched() -> Experiment {
+    let none = Examined { seconds: 14.0, bottleneck: None };
+    let busy = "All workers are busy (1 request at a time) and 1.2 more wait, while 0.6 of 2 cores are used.";
+    let values = [
+        ("1", 61.0, found("workers", busy)),
+        ("2", 34.0, found("workers", busy)),
+        ("4", 21.0, none.clone()),
+        ("8", 21.2, none),
+        ("16", 23.0, Examined::default()),
+    ];
+    let tried = |(value, ms, examined): &(&str, f64, Examined)| Tried {
+        value: (*value).to_owned(),
+        rounds: 9,
+        measures: BTreeMap::from([("p95", ms / 1e3)]),
+        examined: examined.clone(),
+    };
+    let state = |value: &str| match value {
+        "1" | "2" => "eliminated",
+        "16" => "left_out",
+        _ => "compared",
+    };
+    let verdict = |value: &str, verdict, effect| Verdict {
+        route: "all".to_owned(),
+        measure: "p95",
+        candidate: value.to_owned(),
+        verdict,
+        effect: Some(effect),
+        low: Some(effect - 0.02),
+        high: Some(effect + 0.02),
+        primary: true,
+        control_value: Some(0.021),
+        candidate_value: Some(0.021 * (1.0 + effect)),
+        unit: "s",
+        blocks: 9,
+        more_seconds: None,
+        steady: true,
+    };
+    Experiment {
+        version: "0",
+        name: "ngin".to_owned(),
+        variable: "processes".to_owned(),
+        control: "4".to_owned(),
+        design: "restarts",
+        design_reason: "each value is a service that is started anew in each round".to_owned(),
+        primary: "p95",
+        margin: 0.05,
+        plan: None,
+        promised_seconds: None,
+        noise_floor: None,
+        seconds: 300.0,
+        blocks: 45,
+        void_blocks: 0,
+        voids: Vec::new(),
+        ended: "no value is better than the best by more than the margin".to_owned(),
+        hypothesis: None,
+        verdicts: vec![verdict("1", "worse", 1.9), verdict("2", "worse", 0.6), verdict("8", "same", 0.01)],
+        candidates: values
+            .iter()
+            .map(|(value, ..)| Candidate { value: (*value).to_owned(), state: state(value), reason: None })
+            .collect(),
+        fleet: Vec::new(),
+        answers: Answers::default(),
+        examined: Vec::new(),
+        search: Some(Search {
+            best: Some("4".to_owned()),
+            certain: true,
+            remaining: vec!["4".to_owned(), "8".to_owned()],
+            rounds: 9,
+            values: values.iter().map(tried).collect(),
+        }),
+        notes: Vec::new(),
+    }
+}
+
+#[test]
+fn a_search_names_the_bottleneck_of_each_value_that_lost_and_of_the_best() {
+    insta::assert_snapshot!(searched().text(Terminal::PIPE));
+    let mut limited = searched();
+    let search = limited.search.as_mut().unwrap();
+    search.values[2].examined =
+        found("processor", "The service uses all of its processor time: 1.9 of 2 cores.");
+    let text = limited.text(Terminal::PIPE);
+    assert!(
+        text.contains("4, the best: The service uses all of its processor time: 1.9 of 2 cores. [processor]"),
+        "{text}"
+    );
+    assert_eq!(bottlenecks_of(&limited.json()).unwrap(), "workers with 1, 2; processor with 4 (best)");
+    // Without an examination nothing is said.
+    let values = &mut limited.search.as_mut().unwrap().values;
+    values.iter_mut().for_each(|tried| tried.examined = Examined::default());
+    assert!(!limited.text(Terminal::PIPE).contains("bottleneck"));
+    assert_eq!(bottlenecks_of(&limited.json()), None);
+}
+
+#[test]
+fn a_comparison_names_the_bottleneck_of_each_service() {
+    let arm = |arm: &str, examined: Examined| ArmExamined {
+        arm: arm.to_owned(),
+        seconds: examined.seconds,
+        bottleneck: examined.bottleneck,
+    };
+    let none = Examined { seconds: 14.0, bottleneck: None };
+    let busy = found("workers", "All workers are busy.");
+    let compared = |examined| Experiment { search: None, examined, ..searched() };
+    let both = compared(vec![arm("control", busy.clone()), arm("4", busy)]);
+    let text = both.text(Terminal::PIPE);
+    assert!(
+        text.contains("bottleneck control: All workers are busy. [workers]\n           4: All workers"),
+        "{text}"
+    );
+    assert_eq!(bottlenecks_of(&both.json()).unwrap(), "workers with control, 4");
+    let neither = compared(vec![arm("control", none.clone()), arm("4", none)]);
+    assert!(neither.text(Terminal::PIPE).contains("bottleneck nothing was found that limits a service"));
+    assert!(!compared(Vec::new()).text(Terminal::PIPE).contains("bottleneck"));
+}
