@@ -143,13 +143,22 @@ pub fn ran_out(what: &RanOut) -> &'static str {
     }
 }
 
-/// The same as a sentence.
-pub fn ran_out_sentence(what: &RanOut) -> String {
+/// The same as a sentence. `slots` is how many requests at a time the instance works on, if that is known.
+pub fn ran_out_sentence(what: &RanOut, slots: Option<f64>) -> String {
     match what {
         RanOut::Nothing => {
             "nothing: all of the traffic at the squeezed instances was not enough to reach their limit"
                 .to_owned()
         }
+        RanOut::Cause(Cause::Workers) => match slots {
+            Some(1.0) => "workers: the only one is busy while cores are free".to_owned(),
+            Some(slots) => {
+                format!(
+                    "workers: all of them, for {slots:.0} requests at a time, are busy while cores are free"
+                )
+            }
+            None => resource(Cause::Workers).to_owned(),
+        },
         RanOut::Cause(cause) => resource(*cause).to_owned(),
         RanOut::Goal(LimitedBy::ResponseTime) => {
             "response times missed the goal; no resource of the instance was seen at its limit".to_owned()

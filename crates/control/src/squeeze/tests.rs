@@ -184,6 +184,19 @@ fn a_guard_that_is_crossed_ends_it() {
     let busy = Seen { cores: 1.0, used: 0.99, requests: Some(70.0), ..Seen::default() };
     let seen: Vec<(Rate, Seen)> = (0..8).map(|_| (at, busy.clone())).collect();
     assert_eq!(squeeze.capacity(&report, &seen).ran_out, RanOut::Cause(Cause::Processor));
+    // Two workers that are both busy in every third second only: no second after which they mostly are.
+    let second = |(in_flight, unserved)| Seen {
+        moments: 5,
+        cores: 2.0,
+        used: 0.1,
+        in_flight: Some(in_flight),
+        slots: Some(2.0),
+        unserved: Some(unserved),
+        ..Seen::default()
+    };
+    let seconds = [(3.4, 1.5), (1.2, 0.2), (1.2, 0.2)].into_iter().cycle().take(8);
+    let seen: Vec<(Rate, Seen)> = seconds.map(|one| (at, second(one))).collect();
+    assert_eq!(squeeze.capacity(&report, &seen).ran_out, RanOut::Cause(Cause::Workers));
     // Seconds of smaller trials do not count.
     let seen: Vec<(Rate, Seen)> = (0..8).map(|_| (held * 0.8, busy.clone())).collect();
     assert_eq!(squeeze.capacity(&report, &seen).ran_out, RanOut::Guard(crossed));

@@ -14,7 +14,7 @@ fn found() -> Squeeze {
         median_ms: 18.4,
         per_instance: PerInstance { low: Some(112.0), high: Some(115.5), verified: true },
         ran_out_first: "processor",
-        ran_out_sentence: ran_out_sentence(&RanOut::Cause(Cause::Processor)),
+        ran_out_sentence: ran_out_sentence(&RanOut::Cause(Cause::Processor), None),
         sizing: Some(Sizing {
             traffic: "week.csv".to_owned(),
             peak_per_second: 730.0,
@@ -42,7 +42,7 @@ fn the_result_is_said_in_rows() {
     let lost = Squeeze {
         per_instance: PerInstance { low: Some(96.2), high: None, verified: false },
         ran_out_first: "unknown",
-        ran_out_sentence: ran_out_sentence(&RanOut::Unknown),
+        ran_out_sentence: ran_out_sentence(&RanOut::Unknown, None),
         sizing: None,
         completed: false,
         ended: "the gateway could not be used any more".to_owned(),
@@ -79,6 +79,6 @@ fn the_schema_names_every_key() {
     let of = Cause::ALL.map(RanOut::Cause).into_iter().chain(limited.map(RanOut::Goal));
     for what in of.chain([RanOut::Nothing, RanOut::Unknown]) {
         assert!(codes.contains(&json!(ran_out(&what))), "{what:?}");
-        assert!(!ran_out_sentence(&what).is_empty());
+        assert!(!ran_out_sentence(&what, Some(2.0)).is_empty());
     }
 }

@@ -382,6 +382,7 @@ impl Stage<'_> {
             Step::Trial(_) | Step::CoolDown => unreachable!("a squeeze that was stopped is done"),
         };
         let capacity = self.squeeze.capacity(&report, &self.seen);
+        let slots = self.seen.last().and_then(|(_, seen)| seen.slots);
         let before = &self.before;
         let last = after.as_ref().filter(|last| last.at >= before.pool.at);
         let since = |of: fn(&Pool) -> u64| last.map(|last| of(last).saturating_sub(of(&before.pool)));
@@ -397,7 +398,7 @@ impl Stage<'_> {
             median_ms: document::millis(before.median),
             per_instance: PerInstance::of(&capacity),
             ran_out_first: document::ran_out(&capacity.ran_out),
-            ran_out_sentence: document::ran_out_sentence(&capacity.ran_out),
+            ran_out_sentence: document::ran_out_sentence(&capacity.ran_out, slots),
             sizing: self.sizing(&capacity),
             completed: matches!(ended, Ended::Done | Ended::Crossed(_)),
             ended: sentence,

@@ -21,6 +21,8 @@ struct World {
     /// What happens at a time.
     happens: Option<(Duration, What)>,
     attended: bool,
+    /// What is seen of the instance in a second.
+    second: Second,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,6 +56,8 @@ impl World {
             others: BTreeMap::new(),
             happens: None,
             attended: false,
+            // One that answers one request after the other has one worker.
+            second: Second { cores: 1.0, used: 0.99, requests: Some(100.0), ..Second::default() },
         }
     }
 
@@ -166,9 +170,7 @@ impl Live for World {
 
     fn seen(&mut self) -> Vec<Second> {
         assert!(std::mem::take(&mut self.attended));
-        // One that answers one request after the other has one worker.
-        let busy = Second { cores: 1.0, used: 0.99, requests: Some(100.0), ..Second::default() };
-        vec![busy; 4]
+        vec![self.second.clone(); 4]
     }
 }
 
@@ -210,6 +212,24 @@ fn finds_what_an_instance_carries_and_restores() {
     let needed = found.sizing.as_ref().unwrap().instances_needed.unwrap();
     assert_eq!(f64::from(needed), (730.0 / low).ceil());
     assert!(found.trials.len() > 5 && found.trials.iter().any(|trial| trial.verdict == "bad"));
+}
+
+#[test]
+fn the_workers_that_are_busy_are_named() {
+    // Two threads that wait: the processor has nothing to do.
+    let second = Second {
+        moments: 5,
+        cores: 2.0,
+        used: 0.1,
+        in_flight: Some(2.2),
+        slots: Some(2.0),
+        unserved: Some(0.9),
+        ..Second::default()
+    };
+    let found = squeeze(&mut World { second, ..World::new(3) }, "").unwrap();
+    assert_eq!(found.ran_out_first, "workers");
+    let said = "workers: all of them, for 2 requests at a time, are busy while cores are free";
+    assert_eq!(found.ran_out_sentence, said);
 }
 
 #[test]
