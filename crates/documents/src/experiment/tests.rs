@@ -76,6 +76,7 @@ fn searched() -> Experiment {
             rounds: 9,
             values: values.iter().map(tried).collect(),
         }),
+        mirroring: None,
         notes: Vec::new(),
     }
 }

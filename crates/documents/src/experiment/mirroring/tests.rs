@@ -54,6 +54,7 @@ fn found() -> Experiment {
         candidates: vec![Candidate { value: "on".to_owned(), state: "compared", reason: None }],
         fleet: Vec::new(),
         answers: Answers { complete: true, ..Answers::default() },
+        examined: Vec::new(),
         search: None,
         mirroring: Some(Mirroring {
             gateway: "127.0.0.1:9901".to_owned(),

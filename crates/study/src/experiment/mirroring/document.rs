@@ -66,6 +66,7 @@ pub(super) fn document(
         candidates: vec![candidate(session, stopped)],
         fleet: Vec::new(),
         answers: Answers { complete: true, ..Answers::default() },
+        examined: Vec::new(),
         search: None,
         notes,
     }
