@@ -199,7 +199,11 @@ impl Squeeze {
                 _ => RanOut::Unknown,
             };
         };
-        let near = seen.iter().filter(|(rate, _)| rate.per_second() >= NEAR * high.per_second());
+        // The high end is an estimate, which may be above every rate that was tried: then the highest that missed the goal counts.
+        let bad =
+            self.trials.iter().filter(|trial| trial.is_bad()).map(|trial| trial.trial.rate.per_second());
+        let limit = bad.reduce(f64::max).map_or(high.per_second(), |bad| bad.min(high.per_second()));
+        let near = seen.iter().filter(|(rate, _)| rate.per_second() >= NEAR * limit);
         let near: Vec<Seen> = near.map(|(_, seen)| seen.clone()).collect();
         // A goal for response times may be missed while the workers are busy at times only, which a second shows by chance. All of
         // these seconds are at about the same rate, so that their average shows it too.

@@ -203,6 +203,35 @@ fn a_guard_that_is_crossed_ends_it() {
 }
 
 #[test]
+fn what_ran_out_is_known_also_where_the_limit_is_estimated_above_all_trials() {
+    let busy = Seen { cores: 1.0, used: 0.99, requests: Some(70.0), ..Seen::default() };
+    let mut above = 0;
+    for seed in 0..20 {
+        let (mut squeeze, mut rng) = (Squeeze::new(goal(), settings()), Rng::new(seed, "squeeze"));
+        let report = loop {
+            match squeeze.next() {
+                Step::CoolDown => squeeze.cooled_down(Duration::from_secs(1)),
+                Step::Trial(trial) => {
+                    let instance = Instance { slots: 1, mean: 1.0 / 150.0 };
+                    let (outcome, carried) = try_out(instance, &squeeze, trial, TRAFFIC, &mut rng);
+                    squeeze.observe(outcome, carried);
+                }
+                Step::Done(report) => break report,
+            }
+        };
+        let bad = squeeze.trials().iter().filter(|trial| trial.is_bad()).map(|trial| trial.trial.rate);
+        let bad: Vec<Rate> = bad.collect();
+        let highest = bad.iter().map(|rate| rate.per_second()).fold(0.0, f64::max);
+        let seen: Vec<(Rate, Seen)> =
+            bad.iter().flat_map(|rate| [(*rate, busy.clone()), (*rate, busy.clone())]).collect();
+        let capacity = squeeze.capacity(&report, &seen);
+        above += u32::from(capacity.high.is_some_and(|high| NEAR * high.per_second() > highest));
+        assert_eq!(capacity.ran_out, RanOut::Cause(Cause::Processor), "seed={seed}: {capacity:?}");
+    }
+    assert!(above > 0, "it was not tried");
+}
+
+#[test]
 fn an_instance_is_calm_when_it_is_about_as_fast_as_before() {
     let before = Duration::from_millis(20);
     assert!(is_calm(before, Some(Duration::from_millis(35))));
