@@ -43,6 +43,7 @@ pub mod write;
 
 pub use calibration::Calibration;
 pub use grid::{Grid, NotVary, Vary};
+pub use measured::Results;
 pub use origins::Sourced;
 pub use patch::{Manifest, Manifests, Patch};
 pub use real::{Real, RealError, Wanted};
@@ -113,8 +114,8 @@ pub struct Stage {
     pub origins: Vec<Sourced>,
 }
 
-/// Values from the caller that override the file.
-#[derive(Debug, Clone, Copy, Default)]
+/// Values from the caller that override the file, and what it gives beside.
+#[derive(Debug, Clone, Default)]
 pub struct Given {
     /// The measured time.
     pub measured: Option<Duration>,
@@ -123,6 +124,8 @@ pub struct Given {
     /// The beginning of a live run, in microseconds since 1970. Schedules and forecasts are then those of a year from it, and not of the
     /// simulated time; the traffic stays that of the file.
     pub live: Option<i64>,
+    /// The results of runs, if the file may name them.
+    pub results: Option<Results>,
 }
 
 /// Reads a case file. Paths in it are relative to its own directory.
@@ -186,13 +189,13 @@ fn whole(
         stages = grid.trees(&stages, report);
     }
     let mut built = Vec::new();
-    let mut template = Template::new(file, text, base_dir, given);
+    let mut template = Template::new(file, text, base_dir, given.clone());
     for (name, about, after, aside, tree) in &stages {
         let before = report.problems.len();
         let table = <CaseTable as fields::Read>::read(tree, "", report);
-        let system = table
-            .as_ref()
-            .and_then(|table| build::build(tree, table, report, base_dir, given, calibration.as_ref(), None));
+        let system = table.as_ref().and_then(|table| {
+            build::build(tree, table, report, base_dir, given.clone(), calibration.as_ref(), None)
+        });
         if grid.is_some() && report.problems.len() > before {
             // The stage comes first as it is, so what is found later comes from the values of the grid.
             for problem in report.problems[before..].iter_mut().filter(|_| !built.is_empty()) {

@@ -78,7 +78,7 @@ fn the_day_has_its_shape_from_the_warm_up_on() {
 
 #[test]
 fn the_caller_may_say_how_long_and_with_which_seed() {
-    let given = Given { measured: Some(Duration::from_secs(2 * 86_400)), seed: Some(7), live: None };
+    let given = Given { measured: Some(Duration::from_secs(2 * 86_400)), seed: Some(7), ..Given::default() };
     let case = parse("cases/accounts.yaml", ACCOUNTS, Path::new(""), given).unwrap();
     let system = &case.stages[3].system;
     assert_eq!((system.measured.as_secs(), system.seed), (2 * 86_400, 7));
@@ -133,7 +133,7 @@ fn a_table_that_ends_before_the_run_is_noted_with_a_way_out() {
     let stage = &hour.stages[0];
     assert_eq!((&stage.notes, stage.system.measured.as_secs()), (&vec![note("60.0 min")], 3600));
     // Set on the command line.
-    let given = Given { measured: Some(Duration::from_secs(86_400)), seed: None, live: None };
+    let given = Given { measured: Some(Duration::from_secs(86_400)), ..Given::default() };
     let day = small("", given);
     assert_eq!(day.stages[0].notes, [note("24.0 h")]);
     assert_eq!(small("measured: 20m", Given::default()).stages[0].notes, Vec::<String>::new());

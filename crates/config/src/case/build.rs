@@ -105,7 +105,7 @@ pub(super) fn build(
         goal: goal(table, report),
         report,
         folder,
-        given,
+        given: given.clone(),
         calibration,
         services: service_names,
         pools,

@@ -24,8 +24,9 @@ tables! {
         monitoring: Option<At<Text>>,
         /// Which instances are stopped first: `oldest` or `newest`. Default: oldest.
         ends: Option<At<Text>>,
-        /// What one instance carries within the goal, for the elasticity scores and `headroom plan`: a rate, or the JSON of
-        /// `headroom squeeze` or `headroom find`, relative to this file. Default: measured in the run.
+        /// What one instance carries within the goal, for the elasticity scores and `headroom plan`: a rate, the JSON of
+        /// `headroom squeeze` or `headroom find` as a file relative to this one, or such a run of the ledger by its number or name.
+        /// Default: measured in the run.
         capacity: Option<At<CapacityText>>,
         /// When a cooldown begins: `fulfilled` (the instances run) or `decision`. Default: fulfilled.
         cooldown_from: Option<At<Text>>,

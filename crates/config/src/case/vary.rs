@@ -88,7 +88,7 @@ impl Case {
         let table = <CaseTable as fields::Read>::read(&tree, "", &mut report);
         let built = table.and_then(|table| {
             let known = Some(&stages[stage].2);
-            build(&tree, &table, &mut report, folder, *given, self.calibration(), known)
+            build(&tree, &table, &mut report, folder, given.clone(), self.calibration(), known)
         });
         match built {
             Some(built) if report.problems.is_empty() => Ok(built.system),
@@ -138,7 +138,7 @@ impl Case {
         if !rest.is_empty() {
             whole += &(rest.join("\n") + "\n");
         }
-        match super::parse(file, &whole, folder, *given) {
+        match super::parse(file, &whole, folder, given.clone()) {
             Ok(_) => Ok(whole),
             Err(_) => Err(NotWritten {
                 file: file.clone(),

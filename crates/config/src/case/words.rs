@@ -292,22 +292,24 @@ impl Scalar for GoalText {
     }
 }
 
-/// What an instance carries: a rate, or a file with the result of a measurement.
+/// What an instance carries: a rate, or a file or a run with the result of a measurement.
 #[derive(Debug, Clone)]
 pub(crate) enum CapacityText {
     Rate(Rate),
-    File(String),
+    Measured(String),
 }
 scalar!(CapacityText, { "type": "string" });
 
 impl Scalar for CapacityText {
     const EXPECTED: &'static str =
-        "a rate with its unit or the JSON of a measurement, such as `100/s` or `squeeze.json`";
+        "a rate with its unit, the JSON of a measurement or a run, such as `100/s`, `squeeze.json` or `r17`";
     fn parse(text: &str) -> Option<Self> {
-        let is_file = text.ends_with(".json");
+        // A number without a unit is a mistake, and no name.
+        let is_name = text.starts_with(|first: char| first.is_ascii_alphabetic() || "./_~".contains(first));
+        let is_measured = text.ends_with(".json") || (is_name && !text.contains(char::is_whitespace));
         Frequency::parse(text)
             .map(|rate| CapacityText::Rate(rate.0))
-            .or_else(|| is_file.then(|| CapacityText::File(text.to_owned())))
+            .or_else(|| is_measured.then(|| CapacityText::Measured(text.to_owned())))
     }
 }
 

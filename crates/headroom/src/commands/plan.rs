@@ -181,7 +181,8 @@ fn plan(args: &Args) -> Result<Plan, Error> {
         return Err(Error::NoSource);
     }
     let source = SourceArgs::of(file, args.case.clone());
-    let case = source.read(Given::default())?.ok_or(Error::NoSource)?;
+    let given = Given { results: Some(args.ledger.results()), ..Given::default() };
+    let case = source.read(given)?.ok_or(Error::NoSource)?;
     let place = args.stage.as_deref().map_or(Ok(0), |name| simulate::place(&case, name))?;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let stage = &case.stages[place];

@@ -7,7 +7,7 @@ use crate::live::Interrupts;
 use crate::next::{Line, Typed};
 use crate::output;
 use crate::recorder::{About, Recorder};
-use config::case::{Case, Given, Stage};
+use config::case::{Case, Given, Results, Stage};
 use documents::scale::{Account, Decision, Period};
 use ledger::RunId;
 use listener::Address;
@@ -144,7 +144,9 @@ fn complain(error: Error) -> Exit {
 fn scale(args: &Args) -> Result<Exit, Exit> {
     let file = args.file.as_deref().unwrap_or(Path::new(""));
     let text = text_of(file)?;
-    let (mut plan, stage, place) = plan(file, &text, args.stage.as_deref(), Some(scaler::now_us()))?;
+    let results = args.ledger.results();
+    let given = Given { live: Some(scaler::now_us()), results: Some(results.clone()), ..Given::default() };
+    let (mut plan, stage, place) = plan(file, &text, args.stage.as_deref(), given)?;
     // The processor use of a cluster or of AWS is read for a policy on it only.
     let usage = plan.policy.measures().contains(&"cpu");
     if args.print_permissions {
@@ -175,6 +177,7 @@ fn scale(args: &Args) -> Result<Exit, Exit> {
     let mut story = Story {
         file: file.to_owned(),
         text,
+        results,
         place,
         run: plan.run.clone(),
         json: args.json,
@@ -285,14 +288,8 @@ fn text_of(file: &Path) -> Result<String, Exit> {
     text.map_err(|problems| refuse(&simulate::Error::Problems(problems)))
 }
 
-/// What a case file says of the running service, with schedules from `begins` on, in microseconds since 1970.
-fn plan(
-    file: &Path,
-    text: &str,
-    stage: Option<&str>,
-    begins: Option<i64>,
-) -> Result<(Plan, Stage, usize), Exit> {
-    let given = Given { live: begins, ..Given::default() };
+/// What a case file says of the running service.
+fn plan(file: &Path, text: &str, stage: Option<&str>, given: Given) -> Result<(Plan, Stage, usize), Exit> {
     let folder = file.parent().unwrap_or(Path::new(""));
     let case = config::case::parse(&file.display().to_string(), text, folder, given);
     let case = case.map_err(|problems| refuse(&simulate::Error::Problems(problems)))?;
@@ -361,7 +358,8 @@ fn replay(args: &Args, what: &str) -> Result<Exit, Exit> {
     let begin = scaler::begin(&text).map_err(failed)?;
     let file = args.file.clone().unwrap_or_else(|| begin.case.clone().into());
     let stage = args.stage.as_deref().or(Some(&begin.stage));
-    let (plan, _, _) = plan(&file, &text_of(&file)?, stage, begin.began_us)?;
+    let given = Given { live: begin.began_us, results: Some(args.ledger.results()), ..Given::default() };
+    let (plan, _, _) = plan(&file, &text_of(&file)?, stage, given)?;
     let found = scaler::replay(&text, plan.brain(begin.size)).map_err(failed)?;
     let replayed = documents::scale::Replayed {
         record: path.display().to_string(),
@@ -376,9 +374,10 @@ fn replay(args: &Args, what: &str) -> Result<Exit, Exit> {
 
 /// Tells what happens: decisions on standard output, the rest on standard error.
 struct Story {
-    /// The case file, its text, the index of the stage, and the run of the ledger.
+    /// The case file, its text, the results of runs that it names, the index of the stage, and the run of the ledger.
     file: PathBuf,
     text: String,
+    results: Results,
     place: usize,
     run: Option<String>,
     json: bool,
@@ -407,7 +406,8 @@ impl Story {
 impl Listener for Story {
     fn plan(&mut self, now_us: i64) -> Result<Option<Plan>, ScaleError> {
         // The text that was checked, whatever the file has now.
-        let given = Given { live: Some(now_us), ..Given::default() };
+        let results = Some(self.results.clone());
+        let given = Given { live: Some(now_us), results, ..Given::default() };
         let folder = self.file.parent().unwrap_or(Path::new(""));
         let case = config::case::parse(&self.file.display().to_string(), &self.text, folder, given);
         let case = case.map_err(|problems| ScaleError::NotNow(problems.to_string()))?;

@@ -38,16 +38,16 @@ impl Builder<'_> {
 
     fn capacity(&mut self, table: &ScalingTable) -> Option<f64> {
         let At { value, place } = table.capacity.as_ref()?;
-        let file = match value {
+        let named = match value {
             CapacityText::Rate(rate) => return Some(rate.per_second()),
-            CapacityText::File(file) => file,
+            CapacityText::Measured(named) => named,
         };
-        match measured::capacity(&self.folder.join(file)) {
+        match measured::capacity(self.folder, named, self.given.results.as_ref()) {
             Ok(rate) => Some(rate.per_second()),
             Err(why) => {
-                let help =
-                    "write `headroom squeeze FILE --json > squeeze.json`, or give a rate such as `100/s`";
-                self.report.wrong(place, why, "this file", help.to_owned());
+                let help = "name a run of `headroom squeeze` (`headroom runs` lists them), write `headroom squeeze FILE --json > \
+                            squeeze.json`, or give a rate such as `100/s`";
+                self.report.wrong(place, why, "this measurement", help.to_owned());
                 None
             }
         }

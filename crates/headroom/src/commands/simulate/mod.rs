@@ -21,6 +21,7 @@ mod real;
 mod tests;
 
 use crate::exit::Exit;
+use crate::ledger_file::LedgerArgs;
 use crate::next::{Line, Typed};
 use crate::{output, output_file};
 use config::case::{Case, Given, Grid};
@@ -84,6 +85,9 @@ pub struct Args {
 
     #[command(flatten)]
     real: RealArgs,
+
+    #[command(flatten)]
+    ledger: LedgerArgs,
 
     /// Print every scaling decision with its reason, and all assumptions
     #[arg(long, help_heading = "Output")]
@@ -200,6 +204,7 @@ impl SourceArgs {
 
     /// The same, or the points of a grid.
     fn read_grid(&self, given: Given, grid: Option<&Grid>) -> Result<Option<Case>, Error> {
+        let given = with_runs(given);
         let read = match (&self.file, &self.case) {
             (Some(path), _) => config::case::read_grid(path, given, grid),
             (None, Some(name)) if name.is_empty() => return Ok(None),
@@ -232,7 +237,13 @@ impl SourceArgs {
 /// # Errors
 /// Its mistakes.
 pub fn read(path: &Path, given: Given) -> Result<Case, Error> {
-    config::case::read(path, given).map_err(Error::Problems)
+    config::case::read(path, with_runs(given)).map_err(Error::Problems)
+}
+
+/// A case file may name runs, of the usual ledger if the command has no other.
+fn with_runs(given: Given) -> Given {
+    let results = given.results.or_else(|| Some(LedgerArgs::usual().results()));
+    Given { results, ..given }
 }
 
 /// Lists the shipped cases.
@@ -259,7 +270,7 @@ pub fn run(args: &Args) -> Exit {
 
 fn simulate(args: &Args) -> Result<Exit, Error> {
     let measured = args.days.map(|days| Duration::from_secs(u64::from(days.get()) * 24 * 3600));
-    let given = Given { measured, seed: args.seed, live: None };
+    let given = Given { measured, seed: args.seed, live: None, results: Some(args.ledger.results()) };
     let grid = args.grid.of(&args.stage)?;
     let Some(case) = args.source.read_grid(given, grid.as_ref())? else { return Ok(list_cases()) };
     let mut chosen = chosen(&case, if grid.is_some() { &[] } else { &args.stage })?;
