@@ -2,9 +2,11 @@
 
 use load::{Arrivals, Model, Plan, Running, Target, Work, start};
 use measure::{Accounting, Measurement};
+use rustix::net::{AddressFamily, SocketType};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU32;
+use std::os::fd::IntoRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -26,7 +28,12 @@ pub fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
 
 /// An address without a listener.
 pub fn nobody() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = rustix::net::getsockname(&socket).unwrap();
+    // It stays bound to the end of the tests, so that no server of another test gets its port.
+    let _ = socket.into_raw_fd();
+    address.try_into().unwrap()
 }
 
 /// Reads requests until the other side closes, and responds to each; `answer` gets its head and returns whether to go
