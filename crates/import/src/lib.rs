@@ -40,7 +40,7 @@ pub use origin::{Origin, OriginError};
 pub use reader::{Entries, Options, read};
 pub use replay::{
     Aspect, Due, Dues, Incomparable, Likeness, Part, Recording, RecordingError, Replay, ReplayError, Request,
-    Which, Workload,
+    Which, Workload, user_of,
 };
 pub use time::{instant_of, time_zone};
 pub use traffic::{

@@ -10,7 +10,7 @@ mod workload;
 
 pub use dues::{Due, Dues, Replay, ReplayError};
 pub use recording::{Recording, RecordingError, Request};
-pub use workload::{Aspect, Incomparable, Likeness, Part, Which, Workload};
+pub use workload::{Aspect, Incomparable, Likeness, Part, Which, Workload, user_of};
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! `headroom fidelity`: how like copies of a workload are.
 
+use super::replay::USER_HEADER;
 use crate::exit::Exit;
 use crate::inputs::{FormatArgs, InputError};
 use crate::output::{complain, print, terminal};
@@ -38,7 +39,7 @@ pub struct Args {
     any_rate: bool,
 
     /// Header that identifies the user of a request, where a recording has headers
-    #[arg(long, value_name = "NAME", default_value = "X-Headroom-User")]
+    #[arg(long, value_name = "NAME", default_value = USER_HEADER)]
     user_header: String,
 
     /// Lowest score that each copy must have, such as 0.9; otherwise the exit code is 99

@@ -13,7 +13,7 @@ use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
 use ::load::{Arrivals, Base, Course, Model, Plan, Recorded, Servers, Targets, Work};
 use http::codec::header::is_credential;
 use http::dial::ResolveError;
-use import::{Recording, RecordingError, Replay, ReplayError};
+use import::{Recording, RecordingError, Replay, ReplayError, user_of};
 use measure::Measurement;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -77,12 +77,15 @@ pub struct Args {
     workers: Option<NonZeroU32>,
 
     /// Add a header with the number of each request's user
+    ///
+    /// A recorded request that has this header (X-Headroom-User if none is named) is of the user that it names, not of its
+    /// client's address.
     #[arg(
         long,
         value_name = "NAME",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "X-Headroom-User",
+        default_missing_value = USER_HEADER,
         help_heading = "Request"
     )]
     user_header: Option<String>,
@@ -180,6 +183,8 @@ fn next(plan: &Plan, measured: &Measurement, run: Option<&str>) -> String {
 fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
     let mut entries = args.format.entries(&args.file)?;
     inputs::without_unsafe(&mut entries, args.unsafe_methods)?;
+    let header = args.user_header.as_deref().unwrap_or(USER_HEADER);
+    entries.iter_mut().for_each(|entry| entry.user = user_of(entry, header));
     let recording = Recording::new(entries, args.seed)
         .map_err(|error| UsageError::Recording { file: args.file.clone(), error })?;
     let recording = Arc::new(recording);
@@ -240,6 +245,9 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
 fn without_identity(headers: &[(String, String)]) -> Vec<(String, String)> {
     headers.iter().filter(|(name, _)| !is_credential(name.as_bytes())).cloned().collect()
 }
+
+/// The header that names the user of a request.
+pub const USER_HEADER: &str = "X-Headroom-User";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Three seconds of 100 users, who come at random, with three requests each.
+/// Three seconds of 100 users behind one address, who come at random, with three requests each.
 fn recording(folder: &Path) -> PathBuf {
     let mut rng = stats::Rng::new(7, "users");
     let mut lines: Vec<(u64, String)> = Vec::new();
@@ -15,7 +15,8 @@ fn recording(folder: &Path) -> PathBuf {
         let mut at = (2_700_000.0 * rng.uniform()) as u64;
         for url in ["/", "/products/17", "/cart"] {
             let line = format!(
-                "{{\"at_us\": {}, \"method\": \"GET\", \"url\": \"{url}\", \"user\": \"u{user}\", \"bytes\": 2}}\n",
+                "{{\"at_us\": {}, \"method\": \"GET\", \"url\": \"{url}\", \"user\": \"10.0.0.1\", \"bytes\": 2, \
+                 \"headers\": [[\"X-Headroom-User\", \"u{user}\"]]}}\n",
                 1_772_366_400_000_000 + at
             );
             lines.push((at, line));

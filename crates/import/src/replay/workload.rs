@@ -117,6 +117,12 @@ impl std::fmt::Display for Which {
     }
 }
 
+/// The user of a request: the value of this header where it has that header, otherwise the one that the source names.
+pub fn user_of(entry: &Entry, header: &str) -> Option<String> {
+    let found = entry.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(header));
+    found.map(|(_, value)| value.clone()).or_else(|| entry.user.clone())
+}
+
 impl Workload {
     /// From the requests of a recording. The user of a request is the value of the header `user_header` where it has that
     /// header. The seed is for times within whole seconds.
@@ -134,8 +140,7 @@ impl Workload {
             let name = endpoint(&entry);
             let url = key(&name);
             names.entry(url.clone()).or_insert(name);
-            let header = entry.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(user_header));
-            let user = header.map(|(_, value)| value.clone()).or_else(|| entry.user.clone());
+            let user = user_of(&entry, user_header);
             if let Some(at) = entry.at {
                 all += 1;
                 of_users += usize::from(user.is_some());
