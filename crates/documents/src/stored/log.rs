@@ -277,8 +277,18 @@ impl Line {
     }
 
     /// What was noted, or what differs.
-    fn change(&self) -> String {
+    pub(super) fn change(&self) -> String {
         self.said.change.clone().unwrap_or_else(|| self.differences.join("; "))
+    }
+
+    /// Command, target and load.
+    pub(super) fn what(&self) -> String {
+        [self.command.as_str(), &self.target, &self.load].join(" ").trim().to_owned()
+    }
+
+    /// When it began, in UTC.
+    pub(super) fn began(&self) -> String {
+        self.began.replace('T', " ").replace('Z', "")
     }
 
     /// What limited it, and what experiments said of that: of each finding the last.
@@ -336,12 +346,11 @@ impl Line {
             (Some(name), _) => format!("{} {name}", self.id),
             (None, _) => self.id.clone(),
         };
-        let what = [self.command.as_str(), &self.target, &self.load].join(" ");
         let [rate, p95, lost] = self.measured();
         [
             test,
-            self.began.replace('T', " ").replace('Z', ""),
-            what.trim().to_owned(),
+            self.began(),
+            self.what(),
             self.said.change.clone().unwrap_or_else(|| shortened(&self.differences)),
             rate,
             p95,

@@ -34,20 +34,16 @@ impl Line {
     fn facts(&self) -> Table {
         let mut table = Table::new(&[("", Align::Left), ("", Align::Left)]);
         let said = |text: &Option<String>| text.clone().unwrap_or_default();
-        let change = match &self.said.change {
-            Some(change) => change.clone(),
-            None => self.differences.join("; "),
-        };
         let tags = self.said.tags.iter().map(|(key, value)| format!("{key}={value}"));
         let [rate, p95, lost] = self.measured();
         let measured = [("", rate), ("p95 ", p95), ("lost ", lost)];
         let measured = measured.into_iter().filter(|(_, text)| !text.is_empty());
         for (name, text) in [
-            ("began", self.began.replace('T', " ").replace('Z', " UTC")),
-            ("test", [self.command.as_str(), &self.target, &self.load].join(" ").trim().to_owned()),
+            ("began", format!("{} UTC", self.began())),
+            ("test", self.what()),
             ("tags", tags.collect::<Vec<_>>().join(", ")),
             ("hypothesis", said(&self.said.hypothesis)),
-            ("change", change),
+            ("change", self.change()),
             ("measured", measured.map(|(name, text)| format!("{name}{text}")).collect::<Vec<_>>().join(", ")),
             ("verdict", self.verdict.clone()),
             ("bottleneck", self.bottleneck()),

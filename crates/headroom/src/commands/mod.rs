@@ -7,6 +7,7 @@ pub mod compare;
 pub mod completions;
 pub mod config;
 pub mod conformance;
+mod counters;
 pub mod demo;
 pub mod doctor;
 pub mod experiment;

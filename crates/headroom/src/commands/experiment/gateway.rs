@@ -1,15 +1,15 @@
 //! The gateway whose copies are paused, by its admin listener, and the clock.
 
+use crate::commands::counters::{Held, PageTimes, admin, lost, seconds};
 use crate::live::Interrupts;
 use config::experiment::Mirroring;
 use gateway::settings::AdminAddress;
 use host::{Disturbance, Sample};
-use scaler::settings::{Address, Gateway as Named};
 use scaler::{Admin, AdminError};
 use serde::Deserialize;
 use serde_json::json;
 use std::time::{Duration, Instant};
-use study::experiment::mirroring::{Copied, LEASE, Live, Lost, Processor, Reading, Times};
+use study::experiment::mirroring::{Copied, LEASE, Live, Lost, Processor, Reading};
 use units::Ratio;
 
 /// A running gateway.
@@ -40,17 +40,6 @@ struct Page {
 }
 
 #[derive(Debug, Deserialize)]
-struct Held {
-    holder: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct PageTimes {
-    sum_s: f64,
-    buckets: Vec<(f64, u32)>,
-}
-
-#[derive(Debug, Deserialize)]
 struct Used {
     workers_s: f64,
     copies_s: f64,
@@ -70,13 +59,12 @@ impl<'a> Gateway<'a> {
     /// # Errors
     /// The token cannot be read.
     pub fn new(file: &Mirroring, interrupts: &'a Interrupts) -> Result<Self, AdminError> {
-        let (admin, is_here) = match &file.gateway.listen {
-            AdminAddress::Tcp(address) => (Address::Tcp(*address), address.ip().is_loopback()),
-            AdminAddress::Unix(path) => (Address::Unix(path.clone()), true),
+        let is_here = match &file.gateway.listen {
+            AdminAddress::Tcp(address) => address.ip().is_loopback(),
+            AdminAddress::Unix(_) => true,
         };
-        let named = Named { admin, pool: String::new(), token_file: file.gateway.token_file.clone() };
         Ok(Gateway {
-            admin: Admin::new(&named)?,
+            admin: admin(&file.gateway, "")?,
             listen: file.gateway.listen.to_string(),
             holder: format!("headroom experiment {} (process {})", file.name, std::process::id()),
             interrupts,
@@ -148,7 +136,6 @@ impl Live for Gateway<'_> {
 
 impl Page {
     fn reading(self) -> Reading {
-        let buckets = self.response_times.buckets.into_iter();
         Reading {
             at: seconds(self.at_s),
             process: self.pid,
@@ -157,10 +144,7 @@ impl Page {
             errors: self.errors,
             shed: self.shed,
             failed: self.failed,
-            times: Times {
-                buckets: buckets.map(|(middle, count)| (seconds(middle), count)).collect(),
-                sum: seconds(self.response_times.sum_s),
-            },
+            times: self.response_times.times(),
             processor: self
                 .processor
                 .map(|used| Processor { workers: seconds(used.workers_s), copies: seconds(used.copies_s) }),
@@ -174,19 +158,5 @@ impl PageCopies {
     fn copied(self) -> Copied {
         let PageCopies { route, mirror, chosen, dropped } = self;
         Copied { route, mirror, chosen, dropped }
-    }
-}
-
-/// Bytes of others: what is no span is none.
-fn seconds(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or_default()
-}
-
-fn lost(error: AdminError) -> Lost {
-    match error {
-        AdminError::Refused { .. } => Lost::Refused(error.to_string()),
-        AdminError::Unreachable { .. } | AdminError::NotValid { .. } | AdminError::Token { .. } => {
-            Lost::Silent(scaler::with_causes(&error))
-        }
     }
 }

@@ -1,18 +1,17 @@
 //! The gateway of a squeeze, by its admin listener, and the clock.
 
+use crate::commands::counters::{Held, PageTimes, admin, lost, seconds};
 use crate::live::Interrupts;
 use config::squeeze::Squeeze as File;
 use control::diagnosis::Seen as Second;
-use gateway::settings::AdminAddress;
 use host::{Service, Ticks};
-use scaler::settings::{Address, Gateway as Named};
 use scaler::{Admin, AdminError, pool_path};
 use serde::Deserialize;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use study::doctor::Attendance;
-use study::squeeze::{LEASE, Live, Lost, Pool, Seen, Times};
+use study::squeeze::{LEASE, Live, Lost, Pool, Seen};
 use units::Ratio;
 
 /// A gateway with a pool that is squeezed.
@@ -42,17 +41,6 @@ struct Page {
 }
 
 #[derive(Debug, Deserialize)]
-struct PageTimes {
-    sum_s: f64,
-    buckets: Vec<(f64, u32)>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Held {
-    holder: String,
-}
-
-#[derive(Debug, Deserialize)]
 struct PageSeen {
     sent: u64,
     answered: u64,
@@ -74,14 +62,8 @@ impl<'a> Gateway<'a> {
     /// # Errors
     /// The token cannot be read.
     pub fn new(file: &File, interrupts: &'a Interrupts) -> Result<Self, AdminError> {
-        let admin = match &file.gateway.listen {
-            AdminAddress::Tcp(address) => Address::Tcp(*address),
-            AdminAddress::Unix(path) => Address::Unix(path.clone()),
-        };
-        let token_file = file.gateway.token_file.clone();
-        let named = Named { admin, pool: file.pool.clone(), token_file };
         Ok(Gateway {
-            admin: Admin::new(&named)?,
+            admin: admin(&file.gateway, &file.pool)?,
             path: pool_path(&file.pool),
             holder: format!("headroom squeeze {} (process {})", file.name, std::process::id()),
             interrupts,
@@ -158,27 +140,6 @@ impl Page {
             instances: instances.map(|one| (one.address, one.takes_requests, one.state)).collect(),
             holder: self.squeeze.map(|held| held.holder),
             squeezed: Seen { sent, answered, failed, timed_out, times: response_times.times() },
-        }
-    }
-}
-
-impl PageTimes {
-    fn times(self) -> Times {
-        let buckets = self.buckets.into_iter().map(|(middle, count)| (seconds(middle), count));
-        Times { buckets: buckets.collect(), sum: seconds(self.sum_s) }
-    }
-}
-
-/// Bytes of others: what is no span is none.
-fn seconds(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or_default()
-}
-
-fn lost(error: AdminError) -> Lost {
-    match error {
-        AdminError::Refused { .. } => Lost::Refused(error.to_string()),
-        AdminError::Unreachable { .. } | AdminError::NotValid { .. } | AdminError::Token { .. } => {
-            Lost::Silent(scaler::with_causes(&error))
         }
     }
 }
