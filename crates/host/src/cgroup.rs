@@ -56,6 +56,38 @@ pub struct MemoryLimit {
     pub(crate) folder: PathBuf,
 }
 
+impl Throttling {
+    /// What was counted since `before`.
+    pub fn since(self, before: Throttling) -> Throttling {
+        Throttling {
+            of: self.of.saturating_sub(before.of),
+            periods: self.periods.saturating_sub(before.periods),
+            waited: self.waited.saturating_sub(before.waited),
+        }
+    }
+
+    /// The share of periods in which the group had to wait, 0 to 1; 0 where there was none in which it wanted to run.
+    pub fn share(self) -> f64 {
+        if self.of == 0 { 0.0 } else { self.periods as f64 / self.of as f64 }
+    }
+}
+
+impl Quota {
+    /// Of the quotas on a path to the root, read twice: how often the one that was used up in the largest share of periods
+    /// made its group wait in between. Nothing where there is no quota.
+    pub fn throttling_between(before: &[Quota], after: &[Quota]) -> Throttling {
+        let since = |now: &Quota| {
+            let before = before.iter().find(|before| before.folder == now.folder)?;
+            Some(now.throttling.since(before.throttling))
+        };
+        after
+            .iter()
+            .filter_map(since)
+            .max_by(|one, other| one.share().total_cmp(&other.share()))
+            .unwrap_or_default()
+    }
+}
+
 impl Cgroup {
     /// The group that limits processor time; `None` if no hierarchy with it is mounted.
     pub fn of_this_process() -> Option<Self> {
@@ -145,7 +177,7 @@ impl Cgroup {
     }
 
     /// The quotas of this group and its parents, and how often each made its group wait.
-    pub(crate) fn quotas(&self) -> Vec<Quota> {
+    pub fn quotas(&self) -> Vec<Quota> {
         let of = |folder: PathBuf| {
             let throttling = throttling(&read(folder.join("cpu.stat"))?)?;
             Some(Quota { cores: self.quota_in(&folder)?, throttling, folder })
@@ -239,6 +271,22 @@ mod tests {
         // The memory controller is not in version 1 here.
         let memory = Cgroup::locate("2:cpu,cpuacct:/docker/abc\n0::/x\n", V1_MOUNTS, "memory").unwrap();
         assert_eq!(memory.folder(), Path::new("/sys/fs/cgroup/unified/x"));
+    }
+
+    #[test]
+    fn the_quota_that_was_used_up_most_often_counts() {
+        let quota = |folder: &str, of, periods| Quota {
+            cores: 1.0,
+            throttling: Throttling { of, periods, waited: Duration::from_millis(periods) },
+            folder: PathBuf::from(folder),
+        };
+        let before = [quota("/pod/container", 100, 90), quota("/pod", 1_000, 0)];
+        let after = [quota("/pod/container", 110, 91), quota("/pod", 1_010, 4), quota("/", 10, 10)];
+        let found = Quota::throttling_between(&before, &after);
+        assert_eq!((found.of, found.periods, found.waited), (10, 4, Duration::from_millis(4)));
+        assert_eq!(found.share(), 0.4);
+        assert_eq!(Quota::throttling_between(&[], &after), Throttling::default());
+        assert_eq!(Throttling::default().share(), 0.0);
     }
 
     #[test]

@@ -62,6 +62,9 @@ pub struct Seen {
     pub steal: f64,
     /// The share of periods in which its quota of processor time was used up, 0 to 1.
     pub throttled: f64,
+    /// The periods that this is a share of: the fewer they are, the more of a difference is chance. Zero where they are not
+    /// counted.
+    pub periods: u64,
     /// Offered requests by route or kind; empty if not counted.
     pub mix: Vec<u64>,
     /// The values, in the order of the measures of the trial; `None` where a block has none.

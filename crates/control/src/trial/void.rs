@@ -24,7 +24,7 @@ pub struct Limits {
     pub lag: Duration,
     /// The share of steal differs from the usual one by at most this.
     pub steal: f64,
-    /// The share of throttled periods differs from the usual one by at most this.
+    /// The share of throttled periods differs from the usual one by at most this, plus what chance explains.
     pub throttled: f64,
     /// At most this share of copies is dropped.
     pub dropped: f64,
@@ -122,7 +122,8 @@ impl Usual {
                 Some(Void::StealChanged { usual, found: steal })
             })
             .or_else(|| {
-                let usual = changed(&self.throttled, throttled, limits.throttled)?;
+                let limit = limits.throttled + chance_of_throttling(block);
+                let usual = changed(&self.throttled, throttled, limit)?;
                 Some(Void::ThrottlingChanged { usual, found: throttled })
             })
             .or_else(|| few_requests(limits, block))
@@ -180,6 +181,13 @@ impl Conditions {
 fn changed(before: &[f64], found: f64, limit: f64) -> Option<f64> {
     let usual = median(&before[before.len().saturating_sub(RECENT)..]);
     (before.len() >= USUAL_MIN && (found - usual).abs() > limit).then_some(usual)
+}
+
+/// A block of a second has ten periods: by how much the share of those that are throttled differs by chance.
+fn chance_of_throttling(block: &Block) -> f64 {
+    let periods = block.arms.iter().map(|seen| seen.periods).filter(|periods| *periods > 0).min();
+    // A share of independent periods has a standard deviation of at most this.
+    periods.map_or(0.0, |periods| THROTTLING_DEVIATIONS * 0.5 / sqrt(periods as f64))
 }
 
 fn few_requests(limits: &Limits, block: &Block) -> Option<Void> {
@@ -263,6 +271,8 @@ const USUAL_MIN: usize = 3;
 const RECENT: usize = 31;
 /// Equal arms differ by this many standard deviations in one block of 16,000.
 const UNEQUAL_DEVIATIONS: f64 = 4.0;
+/// The share of throttled periods is this many of its largest standard deviations from the usual one in few blocks.
+const THROTTLING_DEVIATIONS: f64 = 3.0;
 /// The probability with which an unchanged mix is called moved.
 const MIX_RISK: f64 = 1e-3;
 

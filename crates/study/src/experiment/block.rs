@@ -6,7 +6,7 @@ use crate::doctor::{Attendance, Watched};
 use crate::drive::Drive;
 use ::load::{Plan, Watch};
 use control::trial::Seen;
-use host::{Disturbance, Sample};
+use host::{Cgroup, Disturbance, Quota, Sample, Service, Throttling};
 use measure::{Heads, Histogram, Measurement, Outcome, Part, Reason, SUCCEEDED};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -85,7 +85,10 @@ pub(super) fn run(
     seed: u64,
 ) -> Result<Vec<Observed>, Failed> {
     let at_once = arms.len();
-    let before = Sample::now();
+    let own_group = Cgroup::of_this_process();
+    let own_quotas = || own_group.as_ref().map(Cgroup::quotas).unwrap_or_default();
+    let quotas = |running: &Running| running.service.as_ref().map(Service::quotas).unwrap_or_default();
+    let (before, own_before) = (Sample::now(), own_quotas());
     let mut driven = Vec::new();
     for running in arms.iter() {
         let used = running.service.as_ref().and_then(|service| service.cpu().ok());
@@ -95,15 +98,20 @@ pub(super) fn run(
         // The warm-up is not examined.
         let examines = wanted.doctor && !lead.is_zero();
         let during = (begins, begins + measured.saturating_sub(EARLY));
-        driven.push((used, drive, examines.then(|| running.attend(during)).flatten()));
+        let quotas = quotas(running);
+        driven.push((used, quotas, drive, examines.then(|| running.attend(during)).flatten()));
     }
     let mut measurements = Vec::new();
-    for (used, mut drive, attendance) in driven {
+    for (used, quotas, mut drive, attendance) in driven {
         while !drive.look(|_| (wanted.interrupted)().then_some(Failed::Interrupted))?.finished {}
-        measurements.push((used, drive.finish()?, attendance));
+        measurements.push((used, quotas, drive.finish()?, attendance));
     }
     let disturbance = Disturbance::between(&before, &Sample::now());
-    let observed = arms.iter_mut().zip(measurements).map(|(running, (used, measurement, attendance))| {
+    let own = Quota::throttling_between(&own_before, &own_quotas());
+    let observed = arms.iter_mut().zip(measurements).map(|(running, driven)| {
+        let (used, quotas_before, measurement, attendance) = driven;
+        let of_arm = Quota::throttling_between(&quotas_before, &quotas(running));
+        let throttling = if of_arm.share() > own.share() { of_arm } else { own };
         let used_now = running.service.as_ref().and_then(|service| service.usage().ok());
         let cpu = used_now.zip(used).map(|(now, before)| now.cpu.saturating_sub(before));
         running.tally.add(&measurement, lead.is_zero());
@@ -115,7 +123,7 @@ pub(super) fn run(
         Observed {
             memory: used_now.map(|usage| usage.memory.get() as f64),
             watched,
-            ..observe(&measurement, cpu, &disturbance)
+            ..observe(&measurement, cpu, &disturbance, throttling)
         }
     });
     Ok(observed.collect())
@@ -144,7 +152,12 @@ fn plan(
     })
 }
 
-fn observe(measured: &Measurement, cpu: Option<Duration>, disturbance: &Disturbance) -> Observed {
+fn observe(
+    measured: &Measurement,
+    cpu: Option<Duration>,
+    disturbance: &Disturbance,
+    throttling: Throttling,
+) -> Observed {
     let mut all = Timed::default();
     let mut routes = Vec::new();
     for endpoint in &measured.endpoints {
@@ -165,15 +178,15 @@ fn observe(measured: &Measurement, cpu: Option<Duration>, disturbance: &Disturba
         }
     };
     let account = &measured.accounting;
-    let share = |ratio: Option<Ratio>| ratio.map_or(0.0, Ratio::get);
     Observed {
         lag: lag.max().unwrap_or_default(),
         seen: Seen {
             offered: account.scheduled,
             answered: account.answered + account.shed,
             dropped: account.unsent,
-            steal: share(disturbance.stolen),
-            throttled: share(disturbance.throttled),
+            steal: disturbance.stolen.map_or(0.0, Ratio::get),
+            throttled: throttling.share(),
+            periods: throttling.of,
             mix: routes.iter().map(|route: &Timed| route.requests).collect(),
             values: Vec::new(),
         },

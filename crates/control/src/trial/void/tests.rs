@@ -36,6 +36,13 @@ fn each_condition_has_its_reason_whichever_arm_it_is() {
         ("steal", Seen { steal: 0.04, ..usual.clone() }, 1, Some("StealChanged")),
         ("a little steal", Seen { steal: 0.02, ..usual.clone() }, 1, None),
         ("no longer throttled", Seen { throttled: 0.0, ..seen() }, 1, Some("ThrottlingChanged")),
+        ("throttled in a few periods more", Seen { throttled: 0.6, periods: 10, ..seen() }, 1, None),
+        (
+            "throttled in many periods more",
+            Seen { throttled: 0.6, periods: 100, ..seen() },
+            1,
+            Some("ThrottlingChanged"),
+        ),
         ("dropped", Seen { dropped: 101, ..usual.clone() }, 1, Some("CopiesDropped")),
         ("another mix", Seen { mix: vec![6_000, 4_000], ..usual.clone() }, 1, Some("MixMoved")),
         ("nearly the mix", Seen { mix: vec![6_900, 3_100], ..usual.clone() }, 1, None),

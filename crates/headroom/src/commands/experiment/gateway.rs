@@ -4,7 +4,7 @@ use crate::commands::counters::{Held, PageTimes, admin, lost, seconds};
 use crate::live::Interrupts;
 use config::experiment::Mirroring;
 use gateway::settings::AdminAddress;
-use host::{Disturbance, Sample};
+use host::{Cgroup, Disturbance, Quota, Sample, Throttling};
 use scaler::{Admin, AdminError};
 use serde::Deserialize;
 use serde_json::json;
@@ -19,8 +19,9 @@ pub struct Gateway<'a> {
     holder: String,
     interrupts: &'a Interrupts,
     begun: Instant,
-    /// The counters of this machine, if the gateway runs on it.
-    machine: Option<Sample>,
+    /// The counters of this machine, if the gateway runs on it, and the quotas of the gateway's process.
+    machine: Option<(Sample, Vec<Quota>)>,
+    process: Option<u32>,
 }
 
 /// `GET /mirroring`.
@@ -69,7 +70,8 @@ impl<'a> Gateway<'a> {
             holder: format!("headroom experiment {} (process {})", file.name, std::process::id()),
             interrupts,
             begun: Instant::now(),
-            machine: is_here.then(Sample::now),
+            machine: is_here.then(|| (Sample::now(), Vec::new())),
+            process: None,
         })
     }
 
@@ -105,6 +107,7 @@ impl Live for Gateway<'_> {
         match self.admin.get("/mirroring") {
             Ok(body) => {
                 let page: Page = serde_json::from_slice(&body).map_err(|error| other(error.to_string()))?;
+                self.process = Some(page.pid);
                 Ok(page.reading())
             }
             Err(AdminError::Refused { status: 404, .. }) => {
@@ -124,13 +127,14 @@ impl Live for Gateway<'_> {
         self.change("DELETE", &body)
     }
 
-    fn disturbance(&mut self) -> (f64, f64) {
-        let Some(before) = self.machine else { return (0.0, 0.0) };
-        let now = Sample::now();
-        let found = Disturbance::between(&before, &now);
-        self.machine = Some(now);
-        let share = |ratio: Option<Ratio>| ratio.map_or(0.0, Ratio::get);
-        (share(found.stolen), share(found.throttled))
+    fn disturbance(&mut self) -> (f64, Throttling) {
+        let Some((before, quotas_before)) = &self.machine else { return (0.0, Throttling::default()) };
+        let group = self.process.and_then(Cgroup::of_process);
+        let (now, quotas) = (Sample::now(), group.map(|group| group.quotas()).unwrap_or_default());
+        let steal = Disturbance::between(before, &now).stolen.map_or(0.0, Ratio::get);
+        let throttling = Quota::throttling_between(quotas_before, &quotas);
+        self.machine = Some((now, quotas));
+        (steal, throttling)
     }
 }
 

@@ -308,12 +308,13 @@ impl Session<'_> {
             self.live.disturbance();
             self.wait(assignment.measured)?;
             let new = self.look()?.since(&before);
-            let (steal, throttled) = self.live.disturbance();
+            let (steal, throttling) = self.live.disturbance();
             arms.push(Seen {
                 offered: new.responses(),
                 answered: new.responses(),
                 steal,
-                throttled,
+                throttled: throttling.share(),
+                periods: throttling.of,
                 values: self.measures.iter().map(|chosen| value(chosen.measure.figure, &new)).collect(),
                 ..Seen::default()
             });

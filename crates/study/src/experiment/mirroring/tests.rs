@@ -160,8 +160,8 @@ impl Live for World {
         Ok(())
     }
 
-    fn disturbance(&mut self) -> (f64, f64) {
-        (0.0, 0.0)
+    fn disturbance(&mut self) -> (f64, Throttling) {
+        (0.0, Throttling::default())
     }
 }
 
