@@ -220,6 +220,8 @@ pub enum Design {
     Alternating,
     /// One after the other; the first part of each turn is not measured.
     Slices,
+    /// As `Slices`; each arm is restarted before its part.
+    Restarts,
 }
 
 /// When an experiment ends.

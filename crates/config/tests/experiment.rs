@@ -99,6 +99,7 @@ fn problems_of_the_load_and_of_numbers() {
         ("time: 10m", "block: 2m"),
         ("time: 10m", "margin: 0%"),
         ("time: 10m", "design: trio"),
+        ("time: 10m", "design: restarts\nsecond_control: off"),
         ("time: 10m", "primary: p90"),
     ]));
 }
@@ -121,6 +122,7 @@ fn problems_of_the_arms() {
             "  url: http://127.0.0.1:80\nsecond_control: first\n"
         ),
         ("  command: serve -w 2 -b 127.0.0.1:{port}\n", "  url: http://127.0.0.1:80\nprimary: memory\n"),
+        ("  command: serve -w 2 -b 127.0.0.1:{port}\n", "  url: http://127.0.0.1:80\ndesign: restarts\n"),
     ]));
 }
 

@@ -45,6 +45,8 @@ pub struct Experiment {
     pub promised_seconds: Option<f64>,
     /// How much equal services differ; `None` if it was not measured.
     pub noise_floor: Option<NoiseFloor>,
+    /// How much processes of the same command differ for as long as they live; `None` if they were not compared.
+    pub restarts: Option<Restarts>,
     /// How long the experiment took.
     pub seconds: f64,
     /// Blocks that count.
@@ -232,6 +234,23 @@ pub struct NoiseFloor {
     pub offset: Option<f64>,
     /// Where the differences come from: `second_control` or `candidate`.
     pub source: &'static str,
+}
+
+/// How much restarts of the control differ, in the primary measure.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Restarts {
+    /// The standard deviation between processes (relative, or a difference of shares); 0 where their blocks explain it.
+    pub between: f64,
+    /// That between the blocks of one process.
+    pub within: f64,
+    /// The probability (0 to 1) that equal processes differ this much (F test).
+    pub p: f64,
+    /// How many processes were compared.
+    pub processes: usize,
+    /// Whether they differ: the unit is then the restart.
+    pub differ: bool,
+    /// How long a restart takes, with its warm-up.
+    pub seconds: f64,
 }
 
 /// Void blocks of one reason.
@@ -578,6 +597,17 @@ impl Experiment {
                     counted(noise.blocks as u64, "block")
                 ),
             );
+        }
+        if let Some(restarts) = self.restarts {
+            let starts = counted(restarts.processes as u64, "start");
+            let found = match restarts.differ {
+                true => format!("differ by {} from start to start", percent(restarts.between)),
+                false => "do not differ".to_owned(),
+            };
+            let within = percent(restarts.within);
+            let p =
+                if restarts.p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {:.3}", restarts.p) };
+            rows.row("restarts", format!("{found}, {within} a block ({starts}, {p})"));
         }
     }
 

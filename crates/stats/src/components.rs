@@ -22,24 +22,39 @@ pub struct Components {
 impl Components {
     /// The components of these groups, of finite values; `None` without two groups, or without a group of two values.
     pub fn of(groups: &[&[f64]]) -> Option<Components> {
-        let groups: Vec<&[f64]> = groups.iter().copied().filter(|group| !group.is_empty()).collect();
-        let count: usize = groups.iter().map(|group| group.len()).sum();
-        if groups.len() < 2 || count <= groups.len() {
+        Components::of_occasions(&[groups.to_vec()])
+    }
+
+    /// The components of groups that were observed on several occasions, each of which has a level of its own, such as a
+    /// machine that becomes slower: groups are compared with the others of the same occasion (nested analysis of variance).
+    /// `None` if no occasion has two groups, or no group two values.
+    pub fn of_occasions(occasions: &[Vec<&[f64]>]) -> Option<Components> {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let (mut squares_between, mut squares_within) = (0.0, 0.0);
+        let mut freedom = [0.0, 0.0];
+        let mut sizes = 0.0;
+        for groups in occasions {
+            let groups: Vec<&[f64]> = groups.iter().copied().filter(|group| !group.is_empty()).collect();
+            if groups.len() < 2 {
+                continue;
+            }
+            let total: f64 = groups.iter().map(|group| group.len() as f64).sum();
+            let level = groups.iter().map(|group| mean(group) * group.len() as f64).sum::<f64>() / total;
+            for group in &groups {
+                let (of_group, size) = (mean(group), group.len() as f64);
+                squares_between += size * (of_group - level) * (of_group - level);
+                squares_within +=
+                    group.iter().map(|value| (value - of_group) * (value - of_group)).sum::<f64>();
+                sizes += size - size * size / total;
+            }
+            freedom[0] += groups.len() as f64 - 1.0;
+            freedom[1] += total - groups.len() as f64;
+        }
+        if freedom.contains(&0.0) {
             return None;
         }
-        let total = count as f64;
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let overall = groups.iter().map(|group| mean(group) * group.len() as f64).sum::<f64>() / total;
-        let (mut squares_between, mut squares_within, mut sizes) = (0.0, 0.0, 0.0);
-        for group in &groups {
-            let (of_group, size) = (mean(group), group.len() as f64);
-            squares_between += size * (of_group - overall) * (of_group - overall);
-            squares_within += group.iter().map(|value| (value - of_group) * (value - of_group)).sum::<f64>();
-            sizes += size * size;
-        }
-        let freedom = [groups.len() as f64 - 1.0, total - groups.len() as f64];
         let (between, within) = (squares_between / freedom[0], squares_within / freedom[1]);
-        let size = (total - sizes / total) / freedom[0];
+        let size = sizes / freedom[0];
         let spread = squares_between + squares_within;
         // F beyond f: the incomplete beta function of (v2 / 2, v1 / 2) at v2 / (v2 + v1 f).
         let p = if spread > 0.0 {
@@ -81,6 +96,33 @@ mod tests {
         let drawn: Vec<Components> = (0..500).map(|_| draw(&mut rng, 2.0)).collect();
         let mean = |of: fn(&Components) -> f64| drawn.iter().map(of).sum::<f64>() / 500.0;
         assert!((mean(|each| each.between * each.between) - 4.0).abs() < 0.3);
+        assert!((mean(|each| each.within * each.within) - 1.0).abs() < 0.1);
+    }
+
+    /// Two processes at a time on a machine that becomes slower from occasion to occasion.
+    #[test]
+    fn the_level_of_an_occasion_is_no_difference_of_its_groups() {
+        let mut rng = Rng::new(3, "occasions");
+        let mut draw = |between: f64| {
+            let occasions: Vec<Vec<Vec<f64>>> = (0..6)
+                .map(|occasion| {
+                    let group = |rng: &mut Rng| {
+                        let level = between * rng.normal() + 5.0 * f64::from(occasion);
+                        (0..2).map(|_| level + rng.normal()).collect()
+                    };
+                    (0..2).map(|_| group(&mut rng)).collect()
+                })
+                .collect();
+            let occasions: Vec<Vec<&[f64]>> =
+                occasions.iter().map(|groups| groups.iter().map(Vec::as_slice).collect()).collect();
+            Components::of_occasions(&occasions).unwrap()
+        };
+        let equal = (0..1_000).filter(|_| draw(0.0).p < 0.05).count();
+        assert!((30..70).contains(&equal), "{equal}");
+        let different: Vec<Components> = (0..500).map(|_| draw(3.0)).collect();
+        assert!(different.iter().filter(|found| found.p < 0.05).count() > 450);
+        let mean = |of: fn(&Components) -> f64| different.iter().map(of).sum::<f64>() / 500.0;
+        assert!((mean(|each| each.between * each.between) - 9.0).abs() < 1.0);
         assert!((mean(|each| each.within * each.within) - 1.0).abs() < 0.1);
     }
 

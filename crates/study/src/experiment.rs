@@ -35,6 +35,7 @@ mod document;
 mod measures;
 pub mod mirroring;
 mod planning;
+mod restarts;
 mod search;
 mod stage;
 mod traffic;
@@ -118,6 +119,11 @@ pub enum Event<'a> {
     NoiseFloor {
         /// The number of blocks.
         blocks: usize,
+    },
+    /// The control and the second control are restarted several times.
+    Restarts {
+        /// How many times each.
+        occasions: usize,
     },
     /// The plan is made, or why there is none.
     Planned(Result<&'a control::trial::Plan, &'a str>),

@@ -54,7 +54,7 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
         timeout: load.map_or(TIMEOUT, |load| {
             span(load.value.timeout.as_ref(), TIMEOUT, (Duration::from_millis(1), DAY), report)
         }),
-        design: file.design.as_ref().map(|at| word(Some(at), &DESIGNS, report)),
+        design: file.design.as_ref().map(|at| design(at, arms.as_ref(), second_control, report)),
         ends: word(file.ends.as_ref(), &ENDS, report),
         shared: word(file.shared.as_ref(), &SHARED, report),
         hypothesis,
@@ -388,6 +388,31 @@ fn second_control(at: Option<&At<Text>>, control: Option<&Arm>, report: &mut Rep
     found
 }
 
+fn design(
+    at: &At<Text>,
+    arms: Option<&Varied>,
+    second_control: SecondControl,
+    report: &mut Report,
+) -> Design {
+    let found = word(Some(at), &DESIGNS, report);
+    if found != Design::Restarts {
+        return found;
+    }
+    let arms = arms.into_iter().flat_map(|arms| std::iter::once(&arms.control).chain(&arms.candidates));
+    let running: Vec<String> =
+        arms.filter(|arm| arm.command.is_none()).map(|arm| format!("`{}`", arm.value)).collect();
+    if !running.is_empty() {
+        let message = format!("only a `command` can be restarted: {} has none", running.join(", "));
+        report.wrong(&at.place, message, "this design", "give each service a `command`".to_owned());
+    } else if second_control == SecondControl::Off {
+        let message = "`restarts` needs a second control, which shows how much restarts differ".to_owned();
+        let help =
+            "remove `second_control: off`, and write `{port}` in the `command` of the control".to_owned();
+        report.wrong(&at.place, message, "this design", help);
+    }
+    found
+}
+
 fn primary(at: Option<&At<Text>>, arms: Option<&Varied>, report: &mut Report) -> Primary {
     let found = word(at, &PRIMARIES, report);
     let arms = arms.into_iter().flat_map(|arms| std::iter::once(&arms.control).chain(&arms.candidates));
@@ -432,8 +457,12 @@ pub(super) fn default_url() -> String {
 pub(super) const SHARED: [(&str, Shared); 3] =
     [("unknown", Shared::Unknown), ("nothing", Shared::Nothing), ("something", Shared::Something)];
 /// The designs that a file may ask for.
-pub(super) const DESIGNS: [(&str, Design); 3] =
-    [("duet", Design::Duet), ("alternating", Design::Alternating), ("slices", Design::Slices)];
+pub(super) const DESIGNS: [(&str, Design); 4] = [
+    ("duet", Design::Duet),
+    ("alternating", Design::Alternating),
+    ("slices", Design::Slices),
+    ("restarts", Design::Restarts),
+];
 /// When an experiment may end.
 pub(super) const ENDS: [(&str, Ends); 3] =
     [("planned", Ends::Planned), ("decided", Ends::Decided), ("time", Ends::Time)];

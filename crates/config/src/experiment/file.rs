@@ -60,7 +60,7 @@ tables! {
         block: Option<At<Span>>,
         /// The longest time from the start of a command to the first good response. Default: 1m.
         ready_within: Option<At<Span>>,
-        /// `duet`, `alternating` or `slices`. Default: the plan chooses.
+        /// `duet`, `alternating`, `slices` or `restarts`. Default: the plan chooses.
         design: Option<At<Text>>,
         /// The servers that the control runs on today: the result then says how many a candidate needs.
         fleet: Option<At<FleetTable>>,

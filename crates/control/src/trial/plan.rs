@@ -38,6 +38,8 @@ pub struct Known {
     pub in_turns: Option<NoiseFloor>,
     /// What restarts showed; `None` if none was tried, and restarts are then assumed to be equal.
     pub restarts: Option<Restarts>,
+    /// Whether the restart is the unit even if restarts do not differ.
+    pub always_restart: bool,
     /// How long an arm is measured in a block.
     pub block: Duration,
     /// How long an arm needs to reach its level after it takes over.
@@ -171,7 +173,8 @@ pub fn plan(known: &Known, wanted: &Wanted) -> Result<Plan, PlanError> {
 }
 
 fn design(known: &Known) -> (Design, Why) {
-    if let Some(Restarts { components, .. }) = known.restarts.filter(Restarts::differ) {
+    let is_unit = |restarts: &Restarts| known.always_restart || restarts.differ();
+    if let Some(Restarts { components, .. }) = known.restarts.filter(is_unit) {
         let why =
             Why::RestartsDiffer { between: components.between, within: components.within, p: components.p };
         return (Design::Restarts, why);
@@ -237,6 +240,7 @@ mod tests {
             at_once: noise,
             in_turns: noise,
             restarts: None,
+            always_restart: false,
             block: Duration::from_secs(30),
             settle: Duration::from_secs(10),
             price_per_hour: 0.1,
@@ -266,6 +270,11 @@ mod tests {
             ("a database of both", Known { shared: Shared::Something, ..known() }, Design::Slices),
             ("restarts differ", Known { restarts: restarts(0.001), ..known() }, Design::Restarts),
             ("restarts do not differ", Known { restarts: restarts(0.3), ..known() }, Design::Duet),
+            (
+                "restarts are asked for",
+                Known { restarts: restarts(0.3), always_restart: true, ..known() },
+                Design::Restarts,
+            ),
         ] {
             assert_eq!(plan(&known, &wanted()).map(|plan| plan.design), Ok(design), "{what}");
         }

@@ -143,6 +143,7 @@ mod tests {
             at_once: Some(NoiseFloor { spread: 0.04, count: 20 }),
             in_turns: None,
             restarts: None,
+            always_restart: false,
             block: Duration::from_secs(10),
             settle: Duration::from_secs(5),
             price_per_hour: 0.0,

@@ -35,6 +35,7 @@ fn planned(kind: Kind, design: Design, seed: u64) -> Outcome {
             at_once: noise,
             in_turns: noise,
             restarts: None,
+            always_restart: false,
             block: Duration::from_secs(30),
             settle: Duration::ZERO,
             price_per_hour: 0.1,

@@ -81,6 +81,7 @@ fn a_pilot_of_restarts_chooses_the_design() {
         at_once: noise,
         in_turns: noise,
         restarts: Some(Restarts { components, count: 8, takes: Duration::from_secs(20) }),
+        always_restart: false,
         block: Duration::from_secs(30),
         settle: Duration::from_secs(10),
         price_per_hour: 0.1,

@@ -55,6 +55,7 @@ fn searched() -> Experiment {
         plan: None,
         promised_seconds: None,
         noise_floor: None,
+        restarts: None,
         seconds: 300.0,
         blocks: 45,
         void_blocks: 0,
@@ -121,4 +122,17 @@ fn a_comparison_names_the_bottleneck_of_each_service() {
     let neither = compared(vec![arm("control", none.clone()), arm("4", none)]);
     assert!(neither.text(Terminal::PIPE).contains("bottleneck nothing was found that limits a service"));
     assert!(!compared(Vec::new()).text(Terminal::PIPE).contains("bottleneck"));
+}
+
+#[test]
+fn restarts_that_differ_are_told_from_those_that_do_not() {
+    let of = |between, p, differ| {
+        let restarts = Restarts { between, within: 0.012, p, processes: 8, differ, seconds: 0.6 };
+        Experiment { search: None, restarts: Some(restarts), ..searched() }.text(Terminal::PIPE)
+    };
+    let different = of(0.144, 0.000_02, true);
+    let row = "restarts   differ by 14.4 % from start to start, 1.2 % a block (8 starts, p < 0.001)\n";
+    assert!(different.contains(row), "{different}");
+    let equal = of(0.002, 0.31, false);
+    assert!(equal.contains("restarts   do not differ, 1.2 % a block (8 starts, p = 0.310)\n"), "{equal}");
 }

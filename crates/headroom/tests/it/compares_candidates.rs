@@ -199,6 +199,30 @@ fn the_best_of_many_values_is_found_with_recorded_requests() {
     });
 }
 
+/// Processes of one command, each of which waits for a time that it chose when it started.
+#[test]
+fn where_restarts_differ_the_restart_is_the_unit() {
+    let _slot = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let by_chance = "--wait $(shuf -i 3-9 -n 1)ms";
+    let text = file(&[("again", by_chance)], "")
+        .replace("--wait 5ms", by_chance)
+        .replace("warm_up: 1s", "warm_up: 500ms");
+    // Long enough for restarts to be compared; the comparison itself is not run.
+    let (found, story) =
+        document(&experiment(folder.path(), &text.replace("time: 25s", "time: 240s"), &["--plan", "--json"]));
+    assert_eq!(
+        (&found["design"], &found["restarts"]["differ"]),
+        (&"restarts".into(), &true.into()),
+        "{found:#}\n{story}"
+    );
+    assert!(found["design_reason"].as_str().unwrap().contains("restarts differ by"), "{found:#}");
+    let text = text.replace("time: 25s", "time: 60s\ndesign: restarts\ncompare_answers: false");
+    let (found, story) = document(&experiment(folder.path(), &text, &["--json"]));
+    assert_eq!(primary(&found), "cannot_tell", "{found:#}\n{story}");
+    assert!(found["blocks"].as_u64().unwrap() >= 5, "{found:#}\n{story}");
+}
+
 /// Only the noise floor is measured.
 #[test]
 fn a_plan_says_what_can_be_found() {

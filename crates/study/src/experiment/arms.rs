@@ -100,6 +100,12 @@ impl Running {
         Ok(begun.elapsed())
     }
 
+    /// Stops its command and starts it anew.
+    pub(super) fn relaunch(&mut self, wanted: &Wanted<'_>) -> Result<(), NoLaunch> {
+        self.launched = None;
+        self.launch(wanted).map(|_| ())
+    }
+
     /// How its command ended; `None` while it runs, and for a service that was not started here.
     pub(super) fn ended(&mut self) -> Option<String> {
         let (status, output) = self.launched.as_mut()?.ended()?;

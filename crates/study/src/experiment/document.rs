@@ -10,9 +10,10 @@ use control::diagnosis::Outcome;
 use control::trial::{Design, Effect, Finding, Measure, Probing, Stopped, Trial, Verdict as Found, Void};
 use documents::experiment::{
     Answers, ArmAnswers, ArmExamined, Candidate as Shown, Difference, Examined, Example, Experiment, Fleet,
-    Hypothesis, NoiseFloor, Part, Plan, Verdict, Voids,
+    Hypothesis, NoiseFloor, Part, Plan, Restarts, Verdict, Voids,
 };
 use stats::{Interval, median};
+use std::time::Duration;
 
 pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) -> Experiment {
     let file = session.wanted.file;
@@ -44,6 +45,14 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
         }),
         promised_seconds: session.promised.map(|promised| promised.as_secs_f64()),
         noise_floor,
+        restarts: session.restarts.map(|restarts| Restarts {
+            between: restarts.components.between,
+            within: restarts.components.within,
+            p: restarts.components.p,
+            processes: 2 * (restarts.count - 1),
+            differ: restarts.differ(),
+            seconds: restarts.takes.as_secs_f64(),
+        }),
         seconds: session.begun.elapsed().as_secs_f64(),
         blocks: trial.map_or(0, Trial::counted),
         void_blocks: voids.len(),
@@ -96,6 +105,7 @@ fn design(session: &Session<'_>, trial: Option<&Trial>) -> (&'static str, String
                 Asked::Duet => "duet",
                 Asked::Alternating => "alternating",
                 Asked::Slices => "slices",
+                Asked::Restarts => "restarts",
             };
             (name, "the file asks for it".to_owned())
         }
@@ -130,8 +140,12 @@ pub(super) fn counted(voids: &[Void]) -> Vec<Voids> {
 fn verdicts(session: &Session<'_>, trial: &Trial) -> Vec<Verdict> {
     let block = session.plan.map_or(0.0, |plan| {
         let parts = if trial.design().is_at_once() { 1 } else { session.compared().len() + 1 };
-        (plan.measured + if parts > 1 { plan.settle } else { std::time::Duration::ZERO }).as_secs_f64()
-            * parts as f64
+        let restarts = match trial.design() {
+            Design::Restarts => session.restart_time(parts),
+            _ => Duration::ZERO,
+        };
+        let settle = if parts > 1 { plan.settle } else { Duration::ZERO };
+        (plan.measured + settle).as_secs_f64() * parts as f64 + restarts.as_secs_f64()
     });
     let running = running(session);
     let mut shown: Vec<Verdict> = trial

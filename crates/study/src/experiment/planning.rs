@@ -2,8 +2,8 @@
 
 use config::experiment::Ends;
 use control::trial::{
-    Design, Ends as TrialEnds, Finding, Known, Limits, Measure, NoiseFloor, Plan, PlanError, Settings,
-    Shared, Trial, Wanted, plan,
+    Design, Ends as TrialEnds, Finding, Known, Limits, Measure, NoiseFloor, Plan, PlanError, Restarts,
+    Settings, Shared, Trial, Wanted, plan,
 };
 use std::time::Duration;
 
@@ -63,6 +63,9 @@ pub(super) struct Basis {
     pub(super) candidates: usize,
     pub(super) measures: usize,
     pub(super) noise: Option<NoiseFloor>,
+    /// How much restarts differ, if they were compared, and whether they are the unit in any case.
+    pub(super) restarts: Option<Restarts>,
+    pub(super) always_restart: bool,
     /// Whether the arms run at once.
     pub(super) copies: bool,
     pub(super) shared: Shared,
@@ -97,7 +100,8 @@ pub(super) fn promise(basis: &Basis) -> Result<Promise, String> {
         shared: basis.shared,
         at_once: basis.noise.filter(|_| basis.copies),
         in_turns: basis.noise.filter(|_| !basis.copies),
-        restarts: None,
+        restarts: basis.restarts,
+        always_restart: basis.always_restart,
         block: basis.block,
         settle: basis.settle,
         price_per_hour: 0.0,
@@ -187,6 +191,8 @@ mod tests {
                 candidates: 1,
                 measures: 5,
                 noise: Some(NoiseFloor { spread: 0.2, count: 12 }),
+                restarts: None,
+                always_restart: false,
                 copies: false,
                 shared: Shared::Nothing,
                 settle: Duration::from_millis(100),

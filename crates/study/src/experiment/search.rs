@@ -331,6 +331,7 @@ impl<'a> Session<'a> {
             plan: None,
             promised_seconds: None,
             noise_floor: None,
+            restarts: None,
             seconds: self.begun.elapsed().as_secs_f64(),
             blocks: self.counted,
             void_blocks: self.void.len(),

@@ -9,8 +9,8 @@ use super::{Event, Failed, Wanted, document};
 use config::experiment::{Design as Asked, SecondControl, Shared};
 use control::trial::answers::Budget;
 use control::trial::{
-    Arm, Assignment, Block, Design, Ended, NoiseFloor, Plan, Purpose, Settings, Shared as Sharing, Step,
-    Trial,
+    Arm, Assignment, Block, Design, Ended, NoiseFloor, Plan, Purpose, Restarts, Settings, Shared as Sharing,
+    Step, Trial,
 };
 use documents::experiment::Experiment;
 use stats::{Rng, median};
@@ -34,6 +34,10 @@ pub(super) struct Session<'a> {
     /// The median effect between the control and the second control.
     pub(super) offset: Option<f64>,
     pub(super) plan: Option<Plan>,
+    /// How much restarts differ; `None` if they were not compared.
+    pub(super) restarts: Option<Restarts>,
+    /// The longest time from the start of a command to its first good response.
+    pub(super) started_within: Duration,
     /// From the beginning until the promised end.
     pub(super) promised: Option<Duration>,
     /// Parts in which the generator had no processor time left.
@@ -75,7 +79,13 @@ impl End {
 
 pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Result<Experiment, Failed> {
     let begun = Instant::now();
-    let (control, second, candidates) = start(wanted, events)?;
+    let mut started_within = Duration::ZERO;
+    let (control, second, candidates) = start(wanted, &mut |event| {
+        if let Event::Started { after, .. } = event {
+            started_within = started_within.max(after);
+        }
+        events(event);
+    })?;
     let mut session = Session {
         wanted,
         begun,
@@ -87,6 +97,8 @@ pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Res
         routes: Vec::new(),
         noise: None,
         offset: None,
+        restarts: None,
+        started_within,
         plan: None,
         promised: None,
         busy: 0,
@@ -103,6 +115,9 @@ pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Res
     session.begin_answers()?;
     let design = session.design();
     if let Some(end) = session.measure_noise(design, events)? {
+        return Ok(document::document(&session, None, &end));
+    }
+    if let Some(end) = session.measure_restarts(events)? {
         return Ok(document::document(&session, None, &end));
     }
     if let Err(why) = session.make_plan(design) {
@@ -176,13 +191,18 @@ impl Session<'_> {
         match (self.wanted.file.design, self.wanted.file.shared) {
             (Some(Asked::Duet), _) => Design::Duet,
             (Some(Asked::Alternating), _) => Design::Alternating,
-            (Some(Asked::Slices), _) | (None, Shared::Something) => Design::Slices,
-            (None, _) => Design::Duet,
+            (Some(Asked::Slices), _) | (None | Some(Asked::Restarts), Shared::Something) => Design::Slices,
+            (None | Some(Asked::Restarts), _) => Design::Duet,
         }
     }
 
     fn settle(&self, design: Design) -> Duration {
-        if design == Design::Alternating { Duration::ZERO } else { self.wanted.file.block / SETTLE }
+        if design == Design::Alternating { Duration::ZERO } else { self.settle_of_turns() }
+    }
+
+    /// How long an arm needs to reach its level after it takes over.
+    pub(super) fn settle_of_turns(&self) -> Duration {
+        self.wanted.file.block / SETTLE
     }
 
     /// Blocks of equal arms, or without a second control of the control and the first candidate, whose mean difference is not
@@ -265,6 +285,8 @@ impl Session<'_> {
             candidates: self.compared().len(),
             measures: self.measures.len(),
             noise: self.noise,
+            restarts: self.restarts,
+            always_restart: file.design == Some(Asked::Restarts),
             copies: design == Design::Duet,
             shared: match (file.design, file.shared) {
                 (Some(_), _) | (None, Shared::Nothing) => Sharing::Nothing,
@@ -303,7 +325,7 @@ impl Session<'_> {
                 }
                 Step::Done(ended) => break End::Trial(ended),
             };
-            if self.begun.elapsed() + length(&assignment) > self.wanted.file.time {
+            if self.begun.elapsed() + self.length(&assignment) > self.wanted.file.time {
                 break End::Time;
             }
             let (block, mut observed) = match self.block(&assignment) {
@@ -346,7 +368,8 @@ impl Session<'_> {
     /// Runs a block: its arms at once, or one after the other.
     fn block(&mut self, assignment: &Assignment) -> Result<(Block, Vec<Observed>), Failed> {
         let seed = self.next_seed();
-        let settle = assignment.settle.max(lead(assignment.measured));
+        let warm_up = if assignment.restart { self.wanted.file.warm_up } else { Duration::ZERO };
+        let settle = assignment.settle.max(lead(assignment.measured)).max(warm_up);
         let times = (settle, assignment.measured - lead(assignment.measured).min(assignment.measured));
         let groups: Vec<Vec<Arm>> = match assignment.at_once {
             true => vec![assignment.arms.clone()],
@@ -354,7 +377,11 @@ impl Session<'_> {
         };
         let mut observed = Vec::new();
         for group in groups {
-            observed.extend(self.part(&group, times, seed)?);
+            let missing = if assignment.restart { self.restart_all(&group)? } else { None };
+            match missing {
+                Some(missing) => observed.push(missing),
+                None => observed.extend(self.part(&group, times, seed)?),
+            }
         }
         let seen = observed.iter().map(|one| {
             let values = self.measures.iter().map(|chosen| chosen.value(one)).collect();
@@ -366,7 +393,20 @@ impl Session<'_> {
         Ok((block, observed))
     }
 
-    fn part(
+    /// How long a block takes.
+    fn length(&self, assignment: &Assignment) -> Duration {
+        let restarts =
+            if assignment.restart { self.restart_time(assignment.arms.len()) } else { Duration::ZERO };
+        length(assignment) + restarts
+    }
+
+    /// How long it takes until so many restarted arms are at the level at which a turn begins.
+    pub(super) fn restart_time(&self, arms: usize) -> Duration {
+        let one = self.restarts.map_or(Duration::ZERO, |restarts| restarts.takes);
+        one * u32::try_from(arms).unwrap_or(1)
+    }
+
+    pub(super) fn part(
         &mut self,
         arms: &[Arm],
         times: (Duration, Duration),
@@ -421,7 +461,7 @@ impl Session<'_> {
     }
 
     /// The candidate that the trial calls so.
-    fn candidate(&mut self, at: usize) -> Option<&mut Running> {
+    pub(super) fn candidate(&mut self, at: usize) -> Option<&mut Running> {
         let place = *self.compared().get(at)?;
         match &mut self.candidates[place] {
             Candidate::Runs(running) => Some(running),
@@ -429,7 +469,7 @@ impl Session<'_> {
         }
     }
 
-    fn limits(&self) -> control::trial::Limits {
+    pub(super) fn limits(&self) -> control::trial::Limits {
         let usual = control::trial::Limits::default();
         // In the closed model a faster service gets more requests.
         let unequal = match self.wanted.file.pace {
@@ -444,7 +484,7 @@ impl Session<'_> {
         self.seed
     }
 
-    fn next_seed(&mut self) -> u64 {
+    pub(super) fn next_seed(&mut self) -> u64 {
         self.seed = self.seed.wrapping_add(1);
         self.seed
     }

@@ -36,6 +36,7 @@ fn found() -> Experiment {
         plan: None,
         promised_seconds: None,
         noise_floor: None,
+        restarts: None,
         seconds: 601.2,
         blocks: 50,
         void_blocks: 1,

@@ -40,6 +40,10 @@ impl Story {
             }
             Event::WarmUp(length) => tell(&format!("warm-up of {} ...\n", show_duration(*length))),
             Event::NoiseFloor { .. } => tell("noise floor ...\n"),
+            Event::Restarts { occasions } => {
+                let times = occasions.saturating_sub(1);
+                tell(&format!("restarting the control {times} times, to see whether restarts differ ...\n"));
+            }
             Event::Planned(Ok(plan)) => tell(&format!("plan: {plan}\n")),
             Event::Planned(Err(why)) => tell(&format!("no plan: {why}\n")),
             Event::Block { counted, planned, void, primary } => {

@@ -49,6 +49,7 @@ pub(super) fn document(
             detectable_effect: plan.detectable,
         }),
         promised_seconds: session.promised.map(|promised| promised.as_secs_f64()),
+        restarts: None,
         noise_floor: session.noise.map(|noise| NoiseFloor {
             spread: noise.spread,
             blocks: noise.count,

@@ -285,6 +285,8 @@ impl Session<'_> {
             candidates: 1,
             measures: self.measures.len(),
             noise: self.noise,
+            restarts: None,
+            always_restart: false,
             copies: false,
             shared: Shared::Nothing,
             settle: self.settle(),
