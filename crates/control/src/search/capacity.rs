@@ -286,7 +286,7 @@ impl CapacitySearch {
         let threshold = self.threshold();
         let tail = 0.5 * self.settings.confidence.rest().get();
         // A low end that failed its verification was too high: the next one has a larger margin.
-        let low_tail = tail / (1 + self.failed_verifications()) as f64;
+        let low_tail = tail / (1 + self.failed_verifications().count()) as f64;
         let (low, high) = (exp(threshold.quantile(low_tail)), exp(threshold.quantile(1.0 - tail)));
         let settings = &self.settings;
         let precision = settings.precision.get();

@@ -36,16 +36,15 @@ impl CapacitySearch {
         }
     }
 
-    /// Failed verifications without a later trial at their rate or above that held to its end.
-    pub(super) fn failed_verifications(&self) -> usize {
-        let trials: Vec<&TrialOutcome> = self.judged().collect();
-        let failed = |(at, trial): &(usize, &&TrialOutcome)| {
-            let later = &trials[at + 1..];
-            let made_good =
-                |other: &&TrialOutcome| other.held_to_the_end() && other.trial.rate >= trial.trial.rate;
-            trial.trial.purpose == Purpose::Verify && trial.is_bad() && !later.iter().any(made_good)
-        };
-        trials.iter().enumerate().filter(failed).count()
+    /// The rates of failed verifications without a later trial at their rate or above that held to its end.
+    pub(super) fn failed_verifications(&self) -> impl Iterator<Item = Rate> {
+        self.judged().enumerate().filter_map(|(at, trial)| {
+            let rate = trial.trial.rate;
+            let mut later = self.judged().skip(at + 1);
+            let is_failed = trial.trial.purpose == Purpose::Verify && trial.is_bad();
+            let mut is_made_good = || later.any(|other| other.held_to_the_end() && other.trial.rate >= rate);
+            (is_failed && !is_made_good()).then_some(rate)
+        })
     }
 
     /// The rates that held to the end of a trial of full length.

@@ -2,6 +2,7 @@
 
 use super::super::found::{Found, Interval, Purpose};
 use super::{CapacitySearch, Step};
+use alloc::vec::Vec;
 use libm::{exp, log};
 use stats::Threshold;
 use units::{Rate, Ratio};
@@ -34,6 +35,7 @@ impl CapacitySearch {
             .filter(|rate| threshold.below(log(*rate)) >= 1.0 - 1.3 * tail && *rate <= high * (1.0 + near))
             .reduce(f64::min);
         let low = Rate::per_second_of(measured_low.unwrap_or(low));
+        let low = self.below_failed().map_or(low, |below| Self::lower(low, below));
         let high =
             Rate::per_second_of(measured_high.unwrap_or(high).min(self.beyond_chance().unwrap_or(high)));
         let verified = measured_low.is_some() && self.is_verified(low);
@@ -81,6 +83,23 @@ impl CapacitySearch {
     }
 }
 
+impl CapacitySearch {
+    /// The highest rate that is worth a verification after several have failed. Short trials pass where a queue grows slowly,
+    /// so that the estimate of the threshold stays above what a long trial holds: each failure takes a step down that is twice
+    /// as long as the one before.
+    fn below_failed(&self) -> Option<Rate> {
+        let failed: Vec<Rate> = self.failed_verifications().collect();
+        let more = u32::try_from(failed.len()).ok()?.checked_sub(FAILED_MANY)?;
+        let step = STEP_DOWN * self.settings.precision.get() * exp(core::f64::consts::LN_2 * f64::from(more));
+        failed.into_iter().reduce(Self::lower).map(|lowest| lowest * (1.0 - step.min(STEP_DOWN_MAX)))
+    }
+}
+
+/// Failed verifications from which on the estimate is not trusted.
+const FAILED_MANY: u32 = 2;
+/// The first step down, as a share of the precision, and the longest one, as a share of the rate.
+const STEP_DOWN: f64 = 0.1;
+const STEP_DOWN_MAX: f64 = 0.2;
 /// This many bad trials are not due to chance.
 const BAD_CONFIRMED: usize = 2;
 /// Where the remaining load time searches for the upper end: the share of the probability below it.

@@ -64,6 +64,30 @@ fn sharp(limit: f64) -> impl FnMut(Trial) -> TrialOutcome {
     move |trial| if trial.rate.per_second() <= limit { good(trial) } else { bad(trial) }
 }
 
+/// A queue that grows slowly passes a short trial and not a long one.
+#[test]
+fn verifications_that_fail_again_and_again_step_down_further() {
+    let limit = 96.2;
+    for (beyond, steady) in
+        [(1.02, true), (1.03, true), (1.05, true), (1.1, true), (1.03, false), (1.05, false)]
+    {
+        let report = run(hinted(100.0), |trial| {
+            let found = match trial.purpose {
+                Purpose::Verify => sharp(limit)(trial),
+                _ if trial.rate.per_second() > limit * beyond => bad(trial),
+                _ => outcome(trial, |share| Verdict::Good(Good::ClearlyFine(share)), 0),
+            };
+            TrialOutcome { steady, ..found }
+        });
+        let Found::Within(found) = report.found else { panic!("{beyond}: {}", report.found) };
+        assert!(found.verified && found.low.per_second() <= limit, "{beyond} {steady}: {found}");
+        assert!(found.low.per_second() > 0.95 * limit, "{beyond} {steady}: {found}");
+        let failed = |trial: &&TrialOutcome| trial.trial.purpose == Purpose::Verify && trial.is_bad();
+        let failed = report.trials.iter().filter(failed).count();
+        assert!(failed <= 6, "{beyond} {steady}: {failed} failed, {found}");
+    }
+}
+
 #[test]
 fn searches_downwards_too() {
     for limit in [13.0, 30.0, 97.0, 150.0, 1_000.0] {
