@@ -1,7 +1,7 @@
 //! `headroom show --emit`: the proxies accept the files, and keep to the limit.
 
 use crate::peers::peer;
-use crate::programs::{Server, alone, free_addresses, headroom, json, load, text};
+use crate::programs::{Server, beside_one, free_addresses, headroom, json, load, text};
 use crate::service::{self, Answer};
 use ledger::{Ledger, NewRun, Outcome, WallTime};
 use serde_json::json;
@@ -141,7 +141,7 @@ fn keeps_to_the_limit(proxy: &str, [(passed, shed), (others, others_shed)]: [(u6
 #[test]
 fn nginx_sheds_above_the_limit() {
     let Some(program) = peer("nginx") else { return };
-    let _alone = alone();
+    let _slot = beside_one();
     let directory = tempfile::tempdir().unwrap();
     let [listen] = free_addresses();
     nginx_folder(directory.path(), &emitted(directory.path(), "nginx", service::start(Answer::Ok), listen));
@@ -153,7 +153,7 @@ fn nginx_sheds_above_the_limit() {
 #[test]
 fn haproxy_sheds_above_the_limit() {
     let Some(program) = peer("haproxy") else { return };
-    let _alone = alone();
+    let _slot = beside_one();
     let directory = tempfile::tempdir().unwrap();
     let [listen] = free_addresses();
     let file = directory.path().join("haproxy.cfg");
@@ -168,7 +168,7 @@ fn haproxy_sheds_above_the_limit() {
 #[test]
 fn envoy_takes_its_file_and_sheds_above_the_limit() {
     let Some(program) = peer("envoy") else { return };
-    let _alone = alone();
+    let _slot = beside_one();
     let directory = tempfile::tempdir().unwrap();
     let [listen] = free_addresses();
     let file = directory.path().join("envoy.yaml");
@@ -190,7 +190,7 @@ fn envoy_takes_its_file_and_sheds_above_the_limit() {
 #[test]
 fn haproxy_bounds_what_waits() {
     let Some(program) = peer("haproxy") else { return };
-    let _alone = alone();
+    let _slot = beside_one();
     let directory = tempfile::tempdir().unwrap();
     let [listen] = free_addresses();
     let file = directory.path().join("haproxy.cfg");

@@ -4,7 +4,7 @@
 use crate::certificates::Certificates;
 use crate::nginx::Nginx;
 use crate::peers::peer;
-use crate::programs::{Server, alone, free_address, free_addresses, json, load};
+use crate::programs::{Server, beside_one, free_address, free_addresses, json, load};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn carries_http2(name: &str, url: &str, flags: &[&str]) -> u64 {
 
 #[test]
 fn nginx_agrees_with_the_account_by_every_protocol() {
-    let _alone = alone();
+    let _slot = beside_one();
     let Some(nginx) = Nginx::start() else { return };
     let authority = nginx.certificates.authority();
     let trust = ["--cacert", authority.as_str()];
@@ -88,7 +88,7 @@ fn carries_load(name: &str, mut command: Command, address: SocketAddr, kept: boo
 
 #[test]
 fn gunicorn_carries_load_with_threads_that_keep_connections() {
-    let _alone = alone();
+    let _slot = beside_one();
     let (Some(gunicorn), address) = (peer("gunicorn"), free_address()) else { return };
     let mut command = Command::new(gunicorn);
     command.args(["-b", &address.to_string(), "-w", "1", "--threads", "8", "--keep-alive", "75", "app:app"]);
@@ -97,7 +97,7 @@ fn gunicorn_carries_load_with_threads_that_keep_connections() {
 
 #[test]
 fn gunicorn_carries_load_with_workers_that_close_each_connection() {
-    let _alone = alone();
+    let _slot = beside_one();
     let (Some(gunicorn), address) = (peer("gunicorn"), free_address()) else { return };
     let mut command = Command::new(gunicorn);
     command.args(["-b", &address.to_string(), "-w", "2", "app:app"]);
@@ -106,7 +106,7 @@ fn gunicorn_carries_load_with_workers_that_close_each_connection() {
 
 #[test]
 fn puma_carries_load() {
-    let _alone = alone();
+    let _slot = beside_one();
     let (Some(puma), address) = (peer("puma"), free_address()) else { return };
     let mut command = Command::new(puma);
     command.args(["-b", &format!("tcp://{address}"), "-w", "0", "-t", "8:8", "config.ru"]);
@@ -115,7 +115,7 @@ fn puma_carries_load() {
 
 #[test]
 fn node_carries_load_by_http1_and_by_http2_in_clear_text() {
-    let _alone = alone();
+    let _slot = beside_one();
     let (Some(node), [address, http2]) = (peer("node"), free_addresses()) else { return };
     let mut command = Command::new(node);
     command.args(["server.js", &address.port().to_string(), &http2.port().to_string()]);
@@ -126,7 +126,7 @@ fn node_carries_load_by_http1_and_by_http2_in_clear_text() {
 
 #[test]
 fn go_carries_load_by_http1_and_by_http2_over_tls() {
-    let _alone = alone();
+    let _slot = beside_one();
     let (Some(go), Some(certificates)) = (peer("go"), Certificates::make()) else { return };
     let (server, [address, tls]) = (certificates.file("server"), free_addresses());
     let mut build = Command::new(go);
@@ -142,7 +142,7 @@ fn go_carries_load_by_http1_and_by_http2_over_tls() {
 
 #[test]
 fn h2o_carries_load_by_http2_over_tls() {
-    let _alone = alone();
+    let _slot = beside_one();
     let (Some(h2o), Some(certificates)) = (peer("h2o"), Certificates::make()) else { return };
     let (address, log) = (free_address(), certificates.file("h2o.log"));
     let file = certificates.file("h2o.yaml");
