@@ -33,12 +33,13 @@ fn a_service_of_two_threads_becomes_a_model_that_predicts_it() {
         let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{story}"));
         let schema = serde_json::from_str(documents::calibrate::SCHEMA).unwrap();
         assert_eq!(check(&schema, &found), Vec::<String>::new());
-        // In trials of eight seconds, p95 may be far from that of the model by chance.
+        // In trials of eight seconds, p95 may be far from that of the model by chance; the load generator may be late because of
+        // the tests beside this one.
         let reasons = found["reasons"].as_array().unwrap();
-        assert!(
-            reasons.iter().all(|reason| reason.as_str().unwrap().starts_with("p95")),
-            "{found:#}\n{story}"
-        );
+        let expected = |reason: &str| {
+            reason.starts_with("p95") || reason.ends_with("because this machine was busy with others")
+        };
+        assert!(reasons.iter().all(|reason| expected(reason.as_str().unwrap())), "{found:#}\n{story}");
         let verdict = if reasons.is_empty() { ("valid", 0) } else { ("suspect", 99) };
         assert_eq!((found["verdict"].as_str().unwrap(), output.status.code().unwrap()), verdict, "{found:#}");
         let figure = |name: &str| {

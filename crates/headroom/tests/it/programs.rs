@@ -121,19 +121,19 @@ pub fn alone() -> Slots {
     Slots::take(MEASURING)
 }
 
-/// Runs beside one other test that measures, or three that mostly wait: for tests that use the processor.
+/// Runs beside another one that uses the processor, and a few that mostly wait: for tests that use the processor.
 pub fn beside_one() -> Slots {
-    Slots::take(MEASURING / 2)
+    Slots::take(2)
 }
 
-/// Runs beside some others: for services that mostly wait, so that six of them and their generators leave two cores idle
+/// Runs beside some others: for services that mostly wait, so that five of them and their generators leave two cores idle
 /// most of the time.
 pub fn beside_others() -> Slots {
     Slots::take(1)
 }
 
 /// How many tests may measure at a time.
-const MEASURING: u32 = 6;
+const MEASURING: u32 = 5;
 
 static TAKEN: Mutex<u32> = Mutex::new(0);
 static RETURNED: Condvar = Condvar::new();
