@@ -1,7 +1,7 @@
 //! `headroom plan`: from a case, from runs that the binary itself recorded, and from tables.
 
 use crate::disturbance::again_if_disturbed;
-use crate::programs::{Server, beside_others, free_address, headroom, text};
+use crate::programs::{Server, beside_one, beside_others, free_address, headroom, text};
 use crate::schema::check;
 use serde_json::Value;
 use std::fs;
@@ -18,6 +18,7 @@ fn planned(arguments: &[&str]) -> (Value, i32) {
 
 #[test]
 fn the_bottleneck_of_each_stage_of_the_stress_test_is_named() {
+    let _slot = beside_one();
     let (pool, processors) = ("pool `ingress`", "processor limit of `health`");
     // Without a limit, 30 users do not saturate anything, and the ingress, which all replicas share, is next. With a
     // limit, it is the processors of the replica, unless there are too few users.

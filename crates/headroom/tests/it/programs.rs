@@ -116,7 +116,7 @@ pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     listeners.map(|listener| listener.local_addr().unwrap())
 }
 
-/// Runs without any other test that measures.
+/// Runs without any other test that measures: for tests that nothing may disturb, or that take all cores for a while.
 pub fn alone() -> Slots {
     Slots::take(MEASURING)
 }
@@ -126,14 +126,14 @@ pub fn beside_one() -> Slots {
     Slots::take(2)
 }
 
-/// Runs beside some others: for services that mostly wait, so that five of them and their generators leave two cores idle
+/// Runs beside some others: for services that mostly wait, so that six of them and their generators leave two cores idle
 /// most of the time.
 pub fn beside_others() -> Slots {
     Slots::take(1)
 }
 
 /// How many tests may measure at a time.
-const MEASURING: u32 = 5;
+const MEASURING: u32 = 6;
 
 static TAKEN: Mutex<u32> = Mutex::new(0);
 static RETURNED: Condvar = Condvar::new();

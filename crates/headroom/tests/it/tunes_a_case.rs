@@ -1,6 +1,6 @@
 //! `headroom tune`: a small case, as JSON, as text and as a case file; and cases that are refused.
 
-use crate::programs::{headroom, text};
+use crate::programs::{alone, headroom, text};
 use crate::schema::check;
 use serde_json::Value;
 use std::fs;
@@ -28,6 +28,8 @@ tune: { keep: [services.web.scaling.max] }
 
 #[test]
 fn a_tuned_case_is_cheaper_and_is_a_case_again() {
+    // It takes all cores for half a minute.
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("shop.yaml"), SHOP).unwrap();
     let run = |arguments: &[&str]| {

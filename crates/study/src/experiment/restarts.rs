@@ -54,7 +54,9 @@ impl Session<'_> {
         let groups: Vec<Vec<&[f64]>> =
             found.iter().map(|processes| processes.iter().map(Vec::as_slice).collect()).collect();
         let takes = took / restarted.max(1) + self.warm_up_after_restart();
-        self.restarts = Components::of_occasions(&groups).map(|components| Restarts {
+        // With fewer, no plan can be made of them.
+        let enough = found.len() >= OCCASIONS_MIN;
+        self.restarts = Components::of_occasions(&groups).filter(|_| enough).map(|components| Restarts {
             components,
             count: found.len() + 1,
             takes,
