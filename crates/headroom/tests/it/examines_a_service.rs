@@ -45,12 +45,14 @@ fn names_the_fault_first_and_nothing_of_a_healthy_service() {
     again_if_disturbed(|| {
         let address = free_address();
         let healthy = service(address, &["--threads", "8", "--wait", "5ms"]);
-        let (examined, loaded) = both(&healthy, address, &["-r", "50/s", "-c", "4"]);
+        // With few requests in the service, about a hundred looks show the time of one inexactly.
+        let (examined, loaded) = both(&healthy, address, &["-r", "150/s", "-c", "4"]);
         assert_eq!(codes(&examined), [] as [&str; 0], "{examined:#}");
         assert_eq!(codes(&loaded), [] as [&str; 0], "{loaded:#}");
-        // A quarter of a request is in the service on average, which about a hundred looks show with an error of a fifth.
-        let whole = examined["request_ms"]["whole"].as_f64();
-        assert!(whole.is_some_and(|whole| (1.5..12.0).contains(&whole)), "{examined:#}");
+        assert!(
+            examined["request_ms"]["whole"].as_f64().is_some_and(|whole| (3.0..12.0).contains(&whole)),
+            "{examined:#}"
+        );
 
         let closes = both(&healthy, address, &["-r", "50/s", "-c", "4", "--no-keep-alive"]);
         assert_eq!(codes(&closes.0), ["no_keep_alive"], "{:#}", closes.0);
