@@ -68,23 +68,24 @@ impl Throttling {
 
     /// The share of periods in which the group had to wait, 0 to 1; 0 where there was none in which it wanted to run.
     pub fn share(self) -> f64 {
-        if self.of == 0 { 0.0 } else { self.periods as f64 / self.of as f64 }
+        (self.periods as f64 / self.of.max(1) as f64).min(1.0)
     }
 }
 
 impl Quota {
-    /// Of the quotas on a path to the root, read twice: how often the one that was used up in the largest share of periods
-    /// made its group wait in between. Nothing where there is no quota.
-    pub fn throttling_between(before: &[Quota], after: &[Quota]) -> Throttling {
+    /// The quotas of a process's group and of those above it; none where it has ended, or the kernel does not show them.
+    pub fn of_process(id: u32) -> Vec<Quota> {
+        Cgroup::of_process(id).map(|group| group.quotas()).unwrap_or_default()
+    }
+
+    /// Of several quotas, read twice: how often the one that was used up in the largest share of periods made its group wait
+    /// in between. `None` where there is no quota.
+    pub fn throttling_between(before: &[Quota], after: &[Quota]) -> Option<Throttling> {
         let since = |now: &Quota| {
             let before = before.iter().find(|before| before.folder == now.folder)?;
             Some(now.throttling.since(before.throttling))
         };
-        after
-            .iter()
-            .filter_map(since)
-            .max_by(|one, other| one.share().total_cmp(&other.share()))
-            .unwrap_or_default()
+        after.iter().filter_map(since).max_by(|one, other| one.share().total_cmp(&other.share()))
     }
 }
 
@@ -177,7 +178,7 @@ impl Cgroup {
     }
 
     /// The quotas of this group and its parents, and how often each made its group wait.
-    pub fn quotas(&self) -> Vec<Quota> {
+    pub(crate) fn quotas(&self) -> Vec<Quota> {
         let of = |folder: PathBuf| {
             let throttling = throttling(&read(folder.join("cpu.stat"))?)?;
             Some(Quota { cores: self.quota_in(&folder)?, throttling, folder })
@@ -282,10 +283,10 @@ mod tests {
         };
         let before = [quota("/pod/container", 100, 90), quota("/pod", 1_000, 0)];
         let after = [quota("/pod/container", 110, 91), quota("/pod", 1_010, 4), quota("/", 10, 10)];
-        let found = Quota::throttling_between(&before, &after);
+        let found = Quota::throttling_between(&before, &after).unwrap();
         assert_eq!((found.of, found.periods, found.waited), (10, 4, Duration::from_millis(4)));
         assert_eq!(found.share(), 0.4);
-        assert_eq!(Quota::throttling_between(&[], &after), Throttling::default());
+        assert_eq!(Quota::throttling_between(&[], &after), None);
         assert_eq!(Throttling::default().share(), 0.0);
     }
 

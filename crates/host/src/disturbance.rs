@@ -93,8 +93,7 @@ impl Disturbance {
         let span = after.at.saturating_duration_since(before.at);
         let ticks = both(before.ticks, after.ticks).map(|(before, after)| after.since(before));
         let own = both(before.own_cpu, after.own_cpu).map(|(before, after)| after.saturating_sub(before));
-        let throttling = both(before.throttling, after.throttling);
-        let waited = throttling.map(|(before, after)| after.waited.saturating_sub(before.waited));
+        let throttling = both(before.throttling, after.throttling).map(|(before, after)| after.since(before));
         let of_machine = |time: Duration| share(time, time_of(ticks?.total()));
         let waiting = |stalls: fn(&Pressure) -> Option<Duration>| {
             let (before, after) = both(stalls(&before.pressure), stalls(&after.pressure))?;
@@ -106,8 +105,8 @@ impl Disturbance {
         Disturbance {
             span,
             stolen: ticks.and_then(|ticks| of_machine(time_of(ticks.stolen))),
-            throttled: waited.and_then(|waited| share(waited, span.mul_f64(cores))),
-            throttled_periods: throttling.map(|(before, after)| after.periods.saturating_sub(before.periods)),
+            throttled: throttling.and_then(|since| share(since.waited, span.mul_f64(cores))),
+            throttled_periods: throttling.map(|since| since.periods),
             others: both(ticks, own)
                 .and_then(|(ticks, own)| of_machine(time_of(ticks.busy).saturating_sub(own))),
             own: own.and_then(of_machine),

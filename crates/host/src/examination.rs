@@ -178,7 +178,7 @@ impl Bystander {
         Bystander {
             name: read(format!("/proc/{id}/comm")).unwrap_or_default().trim().to_owned(),
             threads: Thread::of_process(id),
-            quotas: Cgroup::of_process(id).map(|group| group.quotas()).unwrap_or_default(),
+            quotas: Quota::of_process(id),
         }
     }
 }

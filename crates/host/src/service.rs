@@ -12,7 +12,7 @@
 //!
 //! Formats: proc(5); the kernel's `admin-guide/cgroup-v2.rst`, `admin-guide/cgroup-v1/cpuacct.rst`.
 
-use crate::cgroup::{Cgroup, Quota};
+use crate::cgroup::Quota;
 use crate::examination::holders;
 use crate::processor::{time_of, usable_cores_of};
 use crate::stat::Stat;
@@ -195,8 +195,7 @@ impl Service {
     /// The quotas of processor time of its first process's control group and of those above it; none where it has ended, or
     /// the kernel does not show them.
     pub fn quotas(&self) -> Vec<Quota> {
-        let group = self.first().ok().and_then(Cgroup::of_process);
-        group.map(|group| group.quotas()).unwrap_or_default()
+        self.first().map(Quota::of_process).unwrap_or_default()
     }
 
     /// Its processes, by id.

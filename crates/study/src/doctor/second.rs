@@ -312,14 +312,8 @@ fn idle_connections(sockets: &[&[TcpSocket]], names: &Names) -> f64 {
 
 /// Of several quotas the one that was used up most.
 fn throttled(before: &[Quota], after: &[Quota], seconds: f64) -> Option<Throttled> {
-    let pairs = after.iter().zip(before).map(|(after, before)| {
-        let (after, before) = (after.throttling, before.throttling);
-        let (of, periods) =
-            (after.of.saturating_sub(before.of), after.periods.saturating_sub(before.periods));
-        let waited = after.waited.saturating_sub(before.waited).as_secs_f64();
-        Throttled { share: (periods as f64 / of.max(1) as f64).min(1.0), threads: waited / seconds }
-    });
-    pairs.max_by(|one, other| one.share.total_cmp(&other.share))
+    let found = Quota::throttling_between(before, after)?;
+    Some(Throttled { share: found.share(), threads: found.waited.as_secs_f64() / seconds })
 }
 
 fn table(after: &Reading, counts: Option<&NetworkCounts>) -> Option<f64> {

@@ -6,7 +6,7 @@ use crate::doctor::{Attendance, Watched};
 use crate::drive::Drive;
 use ::load::{Plan, Watch};
 use control::trial::Seen;
-use host::{Cgroup, Disturbance, Quota, Sample, Service, Throttling};
+use host::{Disturbance, Quota, Sample, Service, Throttling};
 use measure::{Heads, Histogram, Measurement, Outcome, Part, Reason, SUCCEEDED};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -85,8 +85,7 @@ pub(super) fn run(
     seed: u64,
 ) -> Result<Vec<Observed>, Failed> {
     let at_once = arms.len();
-    let own_group = Cgroup::of_this_process();
-    let own_quotas = || own_group.as_ref().map(Cgroup::quotas).unwrap_or_default();
+    let own_quotas = || Quota::of_process(std::process::id());
     let quotas = |running: &Running| running.service.as_ref().map(Service::quotas).unwrap_or_default();
     let (before, own_before) = (Sample::now(), own_quotas());
     let mut driven = Vec::new();
@@ -107,10 +106,10 @@ pub(super) fn run(
         measurements.push((used, quotas, drive.finish()?, attendance));
     }
     let disturbance = Disturbance::between(&before, &Sample::now());
-    let own = Quota::throttling_between(&own_before, &own_quotas());
+    let own = Quota::throttling_between(&own_before, &own_quotas()).unwrap_or_default();
     let observed = arms.iter_mut().zip(measurements).map(|(running, driven)| {
         let (used, quotas_before, measurement, attendance) = driven;
-        let of_arm = Quota::throttling_between(&quotas_before, &quotas(running));
+        let of_arm = Quota::throttling_between(&quotas_before, &quotas(running)).unwrap_or_default();
         let throttling = if of_arm.share() > own.share() { of_arm } else { own };
         let used_now = running.service.as_ref().and_then(|service| service.usage().ok());
         let cpu = used_now.zip(used).map(|(now, before)| now.cpu.saturating_sub(before));

@@ -58,6 +58,7 @@ impl Session<'_> {
         let enough = found.len() >= OCCASIONS_MIN;
         self.restarts = Components::of_occasions(&groups).filter(|_| enough).map(|components| Restarts {
             components,
+            // Each occasion has one degree of freedom; so many restarts in a row have as many.
             count: found.len() + 1,
             takes,
         });

@@ -4,7 +4,7 @@ use crate::commands::counters::{Held, PageTimes, admin, lost, seconds};
 use crate::live::Interrupts;
 use config::experiment::Mirroring;
 use gateway::settings::AdminAddress;
-use host::{Cgroup, Disturbance, Quota, Sample, Throttling};
+use host::{Disturbance, Quota, Sample, Throttling};
 use scaler::{Admin, AdminError};
 use serde::Deserialize;
 use serde_json::json;
@@ -129,10 +129,9 @@ impl Live for Gateway<'_> {
 
     fn disturbance(&mut self) -> (f64, Throttling) {
         let Some((before, quotas_before)) = &self.machine else { return (0.0, Throttling::default()) };
-        let group = self.process.and_then(Cgroup::of_process);
-        let (now, quotas) = (Sample::now(), group.map(|group| group.quotas()).unwrap_or_default());
+        let (now, quotas) = (Sample::now(), self.process.map(Quota::of_process).unwrap_or_default());
         let steal = Disturbance::between(before, &now).stolen.map_or(0.0, Ratio::get);
-        let throttling = Quota::throttling_between(quotas_before, &quotas);
+        let throttling = Quota::throttling_between(quotas_before, &quotas).unwrap_or_default();
         self.machine = Some((now, quotas));
         (steal, throttling)
     }
