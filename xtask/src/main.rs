@@ -65,7 +65,8 @@ fn lint() -> Result<()> {
 
 fn test() -> Result<()> {
     run("cargo", &["deny", "check", "bans", "licenses", "sources"], &[])?;
-    run("cargo", &["test", "--workspace", "--locked"], &[])
+    // All that fails is shown, not only what fails first.
+    run("cargo", &["test", "--workspace", "--locked", "--no-fail-fast"], &[])
 }
 
 /// The binary writes its pages itself, so that an installed one can do so too.
