@@ -50,6 +50,65 @@ fn the_best_of_seventeen_is_found_in_far_fewer_blocks() {
     assert!(blocks < 0.4 * all, "{blocks}");
 }
 
+/// A search among values that are equal but for the noise of the first, which is `unsteady` times that of the others.
+fn search_of_equal_values(seed: u64, [values, rounds]: [usize; 2], unsteady: f64) -> Found {
+    let measure = Measure::new(Figure::ResponseTime(Quantile::P95));
+    let mut search = Elimination::new(measure, values, rounds, 0.05);
+    let (mut noise, mut order) = (Rng::new(seed, "noise"), Rng::new(seed, "order"));
+    loop {
+        let places = match search.next(&mut order) {
+            Round::Done(found) => return found,
+            Round::Measure(places) => places,
+        };
+        let mut value = |place: usize| (if place == 0 { unsteady } else { 1.0 } * 0.1 * noise.normal()).exp();
+        search.observe(&places.iter().map(|place| (*place, Some(value(*place)))).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn of_equal_values_one_is_seldom_eliminated_however_unsteady_it_is() {
+    for unsteady in [0.3, 1.0, 3.0] {
+        for sizes in [[12, 30], [4, 60]] {
+            let founds = for_seeds(200, |seed| search_of_equal_values(seed, sizes, unsteady));
+            let lost = founds.iter().filter(|found| !found.remaining.contains(&0)).count();
+            println!("noise {unsteady}, {sizes:?}: {lost} of 200 lost");
+            assert!(lost <= 10, "noise {unsteady}, {sizes:?}: {lost} of 200 lost");
+        }
+    }
+}
+
+#[test]
+fn some_of_many_worse_values_are_eliminated_in_fewer_rounds_than_pairs_take() {
+    // Half of the values are slower by 40 %, and a few by far more.
+    let slowness = |place: usize| match place {
+        0..16 => 1.0,
+        16..28 => 1.4,
+        _ => 20.0,
+    };
+    let measure = Measure::new(Figure::ResponseTime(Quantile::P95));
+    let rounds_until = |left: usize| {
+        let mut rounds = for_seeds(100, |seed| {
+            let mut search = Elimination::new(measure, 32, 16, 0.05);
+            let (mut noise, mut order) = (Rng::new(seed, "noise"), Rng::new(seed, "order"));
+            let mut rounds = 0;
+            while let Round::Measure(places) = search.next(&mut order) {
+                if places.len() <= left {
+                    break;
+                }
+                rounds += 1;
+                let mut value = |place: usize| Some(slowness(place) * (0.15 * noise.normal()).exp());
+                search.observe(&places.iter().map(|place| (*place, value(*place))).collect::<Vec<_>>());
+            }
+            rounds
+        });
+        rounds.sort_unstable();
+        rounds[50]
+    };
+    let (some, most) = (rounds_until(26), rounds_until(18));
+    println!("of 32 values 26 remain after {some} rounds and 18 after {most}");
+    assert!(some <= 9 && most <= 14, "{some} {most}");
+}
+
 #[test]
 fn the_standings_compare_each_value_with_the_pick() {
     let measure = Measure { margin: 0.05, ..Measure::new(Figure::ProcessorTime) };
