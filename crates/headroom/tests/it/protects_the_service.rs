@@ -85,22 +85,13 @@ fn floods_on_both_paths_leave_the_service_at_its_best() {
 
 #[test]
 fn cheap_paths_in_great_numbers_are_not_shed_in_calm() {
-    const ATTEMPTS: u32 = 5;
+    // Where the machine stands still for longer than a place may be waited for, some are shed, and rightly.
     with_gateway(|listen| {
-        for attempt in 1..=ATTEMPTS {
-            let measured = std::thread::spawn(move || flood(listen, "/search.cgi", 0.5 * LIMIT, 5));
-            let cheap = flood(listen, "/cheap", 30.0 * LIMIT, 5);
-            let values = [measured.join().unwrap(), cheap];
-            // Where the machine stands still for longer than a place may be waited for, some are shed, and rightly: then it
-            // was not calm, and the load generators say so.
-            let calm = values.iter().all(|value| value["validity"]["verdict"] == "valid");
-            let missed = values.iter().find(|value| {
-                count(value, "200") < 0.95 * value["accounting"]["scheduled"].as_f64().unwrap()
-            });
-            match missed {
-                None => return,
-                Some(value) => assert!(!calm && attempt < ATTEMPTS, "attempt {attempt}: {value}"),
-            }
+        let measured = std::thread::spawn(move || flood(listen, "/search.cgi", 0.5 * LIMIT, 5));
+        let cheap = flood(listen, "/cheap", 30.0 * LIMIT, 5);
+        for value in [measured.join().unwrap(), cheap] {
+            let scheduled = value["accounting"]["scheduled"].as_f64().unwrap();
+            assert!(count(&value, "200") >= 0.95 * scheduled, "{value}");
         }
     });
 }
