@@ -7,14 +7,10 @@ use crate::text::{column, read, read_number};
 pub struct NetworkCounts {
     /// Connections that found an accept queue full (`ListenOverflows`).
     pub queue_full: u64,
-    /// Connections that were dropped before they were accepted, for this or another reason (`ListenDrops`).
-    pub not_accepted: u64,
     /// Segments with data that were sent, without those sent again (`TCPOrigDataSent`).
     pub data_sent: u64,
     /// Segments that were sent again, without those that open a connection.
     pub sent_again: u64,
-    /// Segments that open a connection that were sent again (`TCPSynRetrans`).
-    pub opened_again: u64,
     /// Connections that were opened to here (`PassiveOpens`).
     pub accepted: u64,
     /// Packets that the connection table had no room for.
@@ -46,10 +42,8 @@ impl NetworkCounts {
         let opened_again = extended("TCPSynRetrans").unwrap_or(0);
         Some(NetworkCounts {
             queue_full: extended("ListenOverflows")?,
-            not_accepted: extended("ListenDrops")?,
             data_sent: extended("TCPOrigDataSent").or_else(|| tcp("OutSegs"))?,
             sent_again: tcp("RetransSegs")?.saturating_sub(opened_again),
-            opened_again,
             accepted: tcp("PassiveOpens")?,
             untracked: 0,
         })
@@ -59,10 +53,8 @@ impl NetworkCounts {
     pub fn since(self, earlier: Self) -> Self {
         NetworkCounts {
             queue_full: self.queue_full.saturating_sub(earlier.queue_full),
-            not_accepted: self.not_accepted.saturating_sub(earlier.not_accepted),
             data_sent: self.data_sent.saturating_sub(earlier.data_sent),
             sent_again: self.sent_again.saturating_sub(earlier.sent_again),
-            opened_again: self.opened_again.saturating_sub(earlier.opened_again),
             accepted: self.accepted.saturating_sub(earlier.accepted),
             untracked: self.untracked.saturating_sub(earlier.untracked),
         }
@@ -101,15 +93,8 @@ mod tests {
         let snmp =
             "Ip: Forwarding\nIp: 1\nTcp: ActiveOpens PassiveOpens OutSegs RetransSegs\nTcp: 5 6 2000 13\n";
         let found = NetworkCounts::parse(netstat, snmp).unwrap();
-        let expected = NetworkCounts {
-            queue_full: 7,
-            not_accepted: 9,
-            data_sent: 1_000,
-            sent_again: 10,
-            opened_again: 3,
-            accepted: 6,
-            untracked: 0,
-        };
+        let expected =
+            NetworkCounts { queue_full: 7, data_sent: 1_000, sent_again: 10, accepted: 6, untracked: 0 };
         assert_eq!(found, expected);
         assert_eq!(found.since(found), NetworkCounts::default());
         assert_eq!(NetworkCounts::parse("", snmp), None);
