@@ -29,10 +29,17 @@ pub(super) fn tables(sections: Vec<Section>, terminal: Terminal) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use status::sample;
+    use status::{CopiesPaused, sample};
 
     #[test]
     fn a_gateway_in_plain_tables() {
         insta::assert_snapshot!(text("gateway on 127.0.0.1:9901", &sample::busy(), Terminal::PIPE));
+    }
+
+    #[test]
+    fn the_first_line_says_who_paused_the_copies() {
+        let paused = CopiesPaused { holder: "headroom experiment".to_owned(), left_s: 4.2 };
+        let text = text("gateway", &Status { copies_paused: Some(paused), ..sample::busy() }, Terminal::PIPE);
+        assert!(text.lines().next().unwrap().ends_with("   copies paused by headroom experiment"), "{text}");
     }
 }

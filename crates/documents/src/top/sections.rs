@@ -87,6 +87,9 @@ pub fn summary(status: &Status) -> String {
     if status.draining {
         text += "   draining";
     }
+    if let Some(paused) = &status.copies_paused {
+        text += &format!("   copies paused by {}", paused.holder);
+    }
     text
 }
 
