@@ -1,5 +1,6 @@
 //! The result of a calibration: figures with intervals, what limits the service, and the backtest.
 
+use crate::doctor::Found;
 use crate::words::{Rows, millis};
 use measure::Histogram;
 use report::Align::{Left, Right};
@@ -27,6 +28,8 @@ pub struct Calibration {
     pub figures: Vec<Figure>,
     /// What limits the throughput.
     pub limited_by: String,
+    /// What limited or harmed the service at its limit, most important first; empty where it was not examined.
+    pub findings: Vec<Found>,
     /// The fewest users with (nearly) the best throughput.
     pub knee_users: u32,
     /// What the model assumes because nothing shows it.
@@ -206,6 +209,12 @@ impl Calibration {
             rows.row("", format!("- {reason}"));
         }
         rows.row("limited by", self.limited_by.as_str());
+        for (place, found) in self.findings.iter().enumerate() {
+            rows.row(
+                if place == 0 { "bottleneck" } else { "" },
+                format!("{} [{}]", found.sentence, found.code),
+            );
+        }
         rows.row("knee", format!("{} users", self.knee_users));
         for (place, assumption) in self.assumptions.iter().enumerate() {
             rows.row(if place == 0 { "assumed" } else { "" }, format!("- {assumption}"));

@@ -52,22 +52,26 @@ pub type Interval = (Instant, Instant);
 impl Attendance {
     /// Begins to read the service that is found, in a thread of its own: what looks for it must not delay the caller.
     pub fn begin(find: impl FnOnce() -> Option<Service> + Send + 'static) -> Self {
-        let (stop, stopped) = mpsc::channel();
-        let wait = move |every| stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout);
-        let now = Instant::now();
-        let reader =
-            thread::spawn(move || attend(&Examination::of(find()?).ok()?, BESIDE, (now, None), &wait).ok());
-        Attendance { stop, reader }
+        Attendance::within(find, (Instant::now(), None))
     }
 
-    /// Reads a service from one instant to another, a part of a run, and not beyond: what was seen before the load and after it
-    /// would count as its pauses.
-    pub(crate) fn during(service: Service, (from, until): Interval) -> Self {
+    /// As [`Attendance::begin`], from one instant to another, a part of a run, and not beyond: what was seen before the load and
+    /// after it would count as its pauses.
+    pub(crate) fn during(
+        find: impl FnOnce() -> Option<Service> + Send + 'static,
+        (from, until): Interval,
+    ) -> Self {
+        Attendance::within(find, (from, Some(until)))
+    }
+
+    fn within(
+        find: impl FnOnce() -> Option<Service> + Send + 'static,
+        times: (Instant, Option<Instant>),
+    ) -> Self {
         let (stop, stopped) = mpsc::channel();
         let wait = move |every| stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout);
-        let times = (from, Some(until));
         let reader =
-            thread::spawn(move || attend(&Examination::of(service).ok()?, BESIDE, times, &wait).ok());
+            thread::spawn(move || attend(&Examination::of(find()?).ok()?, BESIDE, times, &wait).ok());
         Attendance { stop, reader }
     }
 

@@ -50,6 +50,7 @@ fn a_service_of_two_threads_becomes_a_model_that_predicts_it() {
         let best = figure("best throughput").unwrap();
         assert!((88.0..=100.0).contains(&best), "{best}\n{found:#}");
         assert!(found["limited_by"].as_str().unwrap().starts_with("threads"), "{found:#}");
+        assert_eq!(found["findings"][0]["code"], "workers", "{found:#}");
         for compared in found["backtest"].as_array().unwrap() {
             if compared["what"] == "throughput" {
                 let off = compared["predicted"].as_f64().unwrap() / compared["measured"].as_f64().unwrap();

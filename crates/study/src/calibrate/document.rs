@@ -104,6 +104,7 @@ pub fn document(
         verdict: if reasons.is_empty() { Verdict::Valid } else { Verdict::Suspect },
         reasons,
         limited_by: limited_by(asked.known, fitted),
+        findings: measured.findings.clone(),
         knee_users: fitted.knee,
         assumptions: assumptions(asked, fitted),
         levels: measured.levels.iter().map(level).collect(),

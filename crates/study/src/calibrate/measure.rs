@@ -6,9 +6,12 @@ use super::heads::changed;
 use super::metered::{self, Metered, NotMetered, Readings};
 use super::unfit::{Unfit, unfit};
 use super::{Level, Slice};
+use crate::doctor::Attendance;
 use crate::drive::Drive;
+use crate::load::only_address;
 use ::load::{Arrivals, Connecting, Endpoint, Model, Plan, Progress, StartError, Watch, Work};
 use ::measure::{Heads, Measurement, Reason};
+use documents::doctor::Found;
 use host::{NoService, Service, Ticks};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
@@ -29,6 +32,8 @@ pub struct Wanted<'a> {
     pub service: Option<&'a Service>,
     /// Metrics of the service that count the time of its parts.
     pub metrics: Option<&'a PartMetrics>,
+    /// Whether the service is examined at its limit, if it is on this machine ([`crate::doctor`]).
+    pub doctor: bool,
     /// The length of the level with the best throughput; that of one user and each trial have twice this length. Where a
     /// service is slow, these have up to three times that, and the trial at the highest rate up to five times: percentiles of few
     /// requests say little.
@@ -58,6 +63,8 @@ pub struct Measured {
     pub heads: Vec<(u32, Heads)>,
     /// What the metrics of the service counted at each level, by its users, in the order of the levels.
     pub metered: Vec<(u32, Vec<Metered>)>,
+    /// What limited or harmed the service at its limit, most important first; empty where it was not examined.
+    pub findings: Vec<Found>,
     /// What makes the measurement suspect: the generator may have been the limit, or the service changed.
     pub flaws: Vec<String>,
     /// Why the rest was not measured.
@@ -374,22 +381,33 @@ impl Procedure<'_> {
     fn trial_at_limit(&mut self, users: u32, length: Duration) -> Result<(), Failed> {
         (self.events)(Event::TrialAtLimit(users));
         let model = Model::closed(NonZeroU32::new(users).unwrap_or(NonZeroU32::MIN));
+        let attendance = self.wanted.doctor.then(|| self.attend(&model, length)).flatten();
         let part = self.part(self.wanted.work, model, length, &format!("{users} users"))?;
         let load = super::Load::Users(users);
         let times = part.measurement.response;
         let mut trial = Trial { rate: 0.0, at_limit: true, load, slices: part.slices, times };
         trial.rate = trial.throughput().map_or(0.0, |figure| figure.value);
+        let examined = attendance.and_then(|attendance| attendance.end(Some(trial.rate)));
+        self.measured.findings = examined.map(|examined| examined.findings()).unwrap_or_default();
         (self.events)(Event::TrialEnded(&trial));
         self.measured.trials.push(trial);
         Ok(())
+    }
+
+    /// Begins to examine the service, if it is on this machine, during a part of this length that begins now.
+    fn attend(&self, model: &Model, length: Duration) -> Option<Attendance> {
+        let service = self.wanted.service.cloned();
+        let address = only_address(&Plan::new(self.wanted.work.clone(), model.clone()).servers());
+        let from = Instant::now() + warm_up(length);
+        let find = move || service.or_else(|| Service::listening_at(address?));
+        Some(Attendance::during(find, (from, from + length)))
     }
 
     /// Sends load, and reads what the service used, in equal spans. The first span is left out: connections are opened,
     /// and the service warms up.
     fn part(&mut self, work: &Work, model: Model, length: Duration, load: &str) -> Result<Part, Failed> {
         let wanted = self.wanted;
-        let every = length / SPANS;
-        let warm_up = every * WARM_UP;
+        let (every, warm_up) = (length / SPANS, warm_up(length));
         let plan = Plan {
             duration: Some(length + warm_up),
             warm_up,
@@ -459,6 +477,11 @@ impl Procedure<'_> {
         let level = self.measured.levels.iter().rev().find(|level| level.users == users);
         level.map_or(0.0, Level::rate)
     }
+}
+
+/// The part of a load of this length that is left out, before it.
+fn warm_up(length: Duration) -> Duration {
+    length / SPANS * WARM_UP
 }
 
 /// Whether the generator may have limited the throughput, or made response times longer.

@@ -54,7 +54,8 @@ impl Running {
 
     /// Begins to examine its processes, those that its command started too, if they are known.
     pub(super) fn attend(&self, during: Interval) -> Option<Attendance> {
-        Some(Attendance::during(self.service.clone()?, during))
+        let service = self.service.clone()?;
+        Some(Attendance::during(move || Some(service), during))
     }
 
     /// What limits it.

@@ -48,6 +48,8 @@ use watch::{PartMetric, PartMetrics, WrongSource};
 /// counted for gunicorn, uvicorn, Puma, Node.js and Java servers; for others, --processes and --threads give them.
 /// --command starts the service, measures its start-up, and stops it with all processes that it started.
 ///
+/// A service on this machine is examined during the trial at the limit, as by `headroom doctor`: the bottleneck.
+///
 /// With several endpoints (--scenario, --access-log), each is also measured by itself with one user. Where the service sends
 /// Server-Timing, or --watch-metrics and --part name metrics of its parts, the parts are shown, and a pool that limits is
 /// assigned to the part that takes longer under load.
@@ -127,6 +129,10 @@ pub struct Args {
     /// Request timeout
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span, help_heading = "Load")]
     timeout: Duration,
+
+    /// Do not examine the service for what limits it, as headroom doctor does, where it is on this machine
+    #[arg(long, help_heading = "Load")]
+    no_doctor: bool,
 
     #[command(flatten)]
     request: RequestArgs,
@@ -262,6 +268,7 @@ fn of_url(args: &Args, url: Option<&str>) -> Exit {
         timeout: args.timeout,
         service: None,
         metrics: metrics.as_ref(),
+        doctor: !args.no_doctor,
         length: args.length,
         users_max: args.users_max,
         interrupted: &|| interrupts.came(),
