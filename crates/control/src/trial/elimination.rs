@@ -9,13 +9,14 @@
 //! The search is wrong only if the best value is eliminated, and only its comparisons with the others can do that.
 //!
 //! ## Why each value is compared with the middle of the others, too
-//! Of many values most are far from the best. In a round, the best value is worse than the middle of the others in at most half of
-//! the cases, whatever the others are. That is one comparison for the best value, which needs no correction for their number,
-//! so that some of the worse half are eliminated in fewer rounds than pairs take. The middle is the mean of the middle half: the median would
-//! be the best of the worse half, or the worst of the better one, and a few values that are far off would move the mean. Once half of the values are left, the comparison begins
-//! anew, with the middle of those (as in the sequential halving of Karnin, Koren and Somekh, "Almost optimal exploration in
-//! multi-armed bandits", Proceedings of Machine Learning Research 28, 2013, but with what is certain alone). Half of the risk is for
-//! the pairs; of the rest, each beginning takes half of what is left.
+//! Of many values most are far from the best. In a round, the best value is worse than the middle of the others in at most
+//! half of the cases, whatever the others are. That is one comparison for the best value, which needs no correction for their
+//! number, so that some of the worse half are eliminated in fewer rounds than pairs take. The middle is the mean of the
+//! middle half: the median would be the best of the worse half, or the worst of the better one, and a few values that are far
+//! off would move the mean. Once half of the values are left, the comparison begins anew, with the middle of those (as in the
+//! sequential halving of Karnin, Koren and Somekh, "Almost optimal exploration in multi-armed bandits", Proceedings of
+//! Machine Learning Research 28, 2013, but with what is certain alone). Half of the risk is for the pairs; of the rest, each
+//! beginning takes half of what is left.
 
 use super::measure::{Better, Measure};
 use super::verdict::Finding;
