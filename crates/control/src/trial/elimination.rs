@@ -13,7 +13,7 @@
 //! half of the cases, whatever the others are. That is one comparison for the best value, which needs no correction for their
 //! number, so that some of the worse half are eliminated in fewer rounds than pairs take. The middle is the mean of the
 //! middle half: the median would be the best of the worse half, or the worst of the better one, and a few values that are far
-//! off would move the mean. Once half of the values are left, the comparison begins anew, with the middle of those (as in the
+//! off would move the mean. Once half of the values are left, the comparison starts again, with the middle of those (as in the
 //! sequential halving of Karnin, Koren and Somekh, "Almost optimal exploration in multi-armed bandits", Proceedings of
 //! Machine Learning Research 28, 2013, but with what is certain alone). Half of the risk is for the pairs; of the rest, each
 //! beginning takes half of what is left.
@@ -67,7 +67,7 @@ pub struct Standing {
 struct Halving {
     /// By place, how much the value exceeds the middle of the others in its round.
     middles: Vec<Centre>,
-    /// The number of values with which it begins anew.
+    /// The number of values with which it starts again.
     until: usize,
     /// The risk that is left for later ones.
     risk: f64,
