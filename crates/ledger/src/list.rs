@@ -183,9 +183,13 @@ pub(crate) fn ids(
         let content = if value.is_some() { "content = ??" } else { "content <> ??" };
         let content_of = |value: &Option<String>| Value::from(serde_json::json!(value).to_string());
         match has_entries {
+            // A run of which any entry has the value is looked at, and not each run.
             true => add(
-                &format!("EXISTS (SELECT 1 FROM entry WHERE number = ({latest}) AND {content})"),
-                vec![TAG.into(), key.into(), content_of(value)],
+                &format!(
+                    "run IN (SELECT run FROM entry WHERE kind = ?? AND about = ?? AND {content}) \
+                     AND EXISTS (SELECT 1 FROM entry WHERE number = ({latest}) AND {content})"
+                ),
+                vec![TAG.into(), key.into(), content_of(value), TAG.into(), key.into(), content_of(value)],
             ),
             false => add("1 = 0", vec![]),
         }
