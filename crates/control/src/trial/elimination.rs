@@ -102,13 +102,7 @@ impl Halving {
 
     /// Whether the value is worse than the middle for certain.
     fn is_worse(&self, measure: &Measure, place: usize) -> bool {
-        self.middles.get(place).is_some_and(|middle| {
-            let Interval { low, high } = middle.interval();
-            match measure.better {
-                Better::Lower => low > 0.0,
-                Better::Higher => high < 0.0,
-            }
-        })
+        self.middles.get(place).is_some_and(|middle| worse_by(measure, middle.interval()).0 > 0.0)
     }
 }
 
@@ -263,10 +257,7 @@ impl Elimination {
             core::cmp::Ordering::Greater => (-interval(other, one).high, -interval(other, one).low),
             core::cmp::Ordering::Equal => (0.0, 0.0),
         };
-        match self.measure.better {
-            Better::Lower => (low, high),
-            Better::Higher => (-high, -low),
-        }
+        worse_by(&self.measure, Interval { low, high })
     }
 
     /// The first value that no other is better than by more than the margin, for certain; otherwise the one with the best
@@ -300,6 +291,14 @@ impl Elimination {
 
     fn margin(&self) -> f64 {
         self.measure.margins().high
+    }
+}
+
+/// By how much a value is worse, at least and at most, that exceeds another by this.
+fn worse_by(measure: &Measure, Interval { low, high }: Interval) -> (f64, f64) {
+    match measure.better {
+        Better::Lower => (low, high),
+        Better::Higher => (-high, -low),
     }
 }
 
