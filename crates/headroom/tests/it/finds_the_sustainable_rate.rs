@@ -61,13 +61,15 @@ fn agrees_with_wrk(name: &str, url: &str, connections: &[u32]) {
     });
 }
 
-/// The rate that is stated is one that the service carries; the interval holds what wrk reaches.
+/// The rate that is stated is one that the service carries; the interval holds what wrk reaches. Where trials contradict
+/// each other (2 % more or less of a shared machine is enough), the upper end stays up to 15 % above the highest rate that
+/// was tried to narrow it.
 fn holds_the_best_of_wrk(name: &str, found: &Value, best: f64, story: &str) {
     let rate = &found["sustainable_rate"];
     let [low, high] = ["low", "high"].map(|end| rate[end].as_f64().unwrap_or_else(|| panic!("{story}")));
     let told = format!("{name}: {low:.1} to {high:.1}; wrk {best:.1}");
     assert!((0.9..=1.04).contains(&(low / best)), "{told}\n{story}");
-    assert!((0.97..=1.1).contains(&(high / best)), "{told}\n{story}");
+    assert!((0.97..=1.2).contains(&(high / best)), "{told}\n{story}");
     eprintln!("{told}");
 }
 
@@ -103,7 +105,7 @@ fn finds_the_known_limit() {
     let (low, high) = (rate["low"].as_f64().unwrap(), rate["high"].as_f64().unwrap());
     // Two slots of 18.6 ms.
     assert!((0.9..=1.03).contains(&(low / 107.5)), "{low} to {high}\n{story}");
-    assert!((0.97..=1.1).contains(&(high / 107.5)), "{low} to {high}\n{story}");
+    assert!((0.97..=1.2).contains(&(high / 107.5)), "{low} to {high}\n{story}");
     assert!(seconds < found["time_limit_s"].as_f64().unwrap(), "{seconds} s\n{story}");
     let headroom = found["peak"]["headroom"].as_f64().unwrap();
     assert!((headroom - (1.0 - 72.0 / low)).abs() < 1e-3, "{headroom}");
