@@ -3,7 +3,7 @@
 mod patch;
 mod words;
 
-pub use patch::Patches;
+pub use patch::{NOT_IN_PATCH, Patches};
 
 use serde::Serialize;
 

@@ -111,9 +111,12 @@ pub struct Shell<'a> {
 /// # Errors
 /// The case cannot be tuned, or it was interrupted before anything was found.
 pub fn tune(case: &Case, stage: usize, asked: &Asked, shell: &Shell<'_>) -> Result<Tune, NoTune> {
-    let dimensions = case.dimensions(stage, &asked.also);
+    let mut dimensions = case.dimensions(stage, &asked.also);
     refuse::early(case, stage, &dimensions)?;
-    let scenarios = scenario::scenarios(&case.stages[stage], asked.growth);
+    let mut scenarios = scenario::scenarios(&case.stages[stage], asked.growth);
+    if scenarios.in_days && without_forecasts(&mut dimensions) {
+        scenarios.note += "; a forecast needs the days before, so predictive scaling was not tried";
+    }
     let mut evaluator = Evaluator::new(case, stage, &dimensions, scenarios, asked, shell);
     refuse::infeasible(&mut evaluator)?;
     let space = Space::new(dimensions.iter().map(plain).collect());
@@ -140,6 +143,15 @@ pub fn tune(case: &Case, stage: usize, asked: &Asked, shell: &Shell<'_>) -> Resu
         search.tell(&found);
     };
     Ok(result::result(&mut evaluator, &judge, best, search.evaluated(), asked))
+}
+
+/// Leaves predictive scaling out where it is not today's; whether there was any.
+fn without_forecasts(dimensions: &mut [Dimension]) -> bool {
+    let is_forecast = |dimension: &&mut Dimension| {
+        dimension.key.ends_with("policies.forecast") && dimension.today == 0 && dimension.choices.len() > 1
+    };
+    let found = dimensions.iter_mut().filter(is_forecast).map(|dimension| dimension.choices.truncate(1));
+    found.count() > 0
 }
 
 fn plain(dimension: &Dimension) -> search::Dimension {

@@ -477,6 +477,22 @@ mod tests {
     }
 
     #[test]
+    fn an_alarm_that_tells_somebody_too_goes_on_doing_that() {
+        let mut files = files(&ECS);
+        let case = case(&files);
+        let pager = "arn:aws:sns:eu-west-1:123456789012:pager";
+        files[3].1 =
+            files[3].1.replace("\"AlarmActions\": [\n", &format!("\"AlarmActions\": [\"{pager}\",\n"));
+        let dimensions = case.dimensions(0, &[]);
+        let kind = dimensions.iter().find(|dimension| dimension.key.ends_with("policies")).unwrap();
+        let patch = case.patch(0, &kind.choices[1].edits).unwrap();
+        let calls = patch::calls(named(&files), &patch.changes).unwrap();
+        let tells = |call: &&patch::Call| call.input.get("AlarmActions") == Some(&serde_json::json!([pager]));
+        assert!(calls.iter().filter(tells).count() > 0, "{calls:?}");
+        assert!(calls.iter().all(|call| call.command[1] != "disable-alarm-actions"), "{calls:?}");
+    }
+
+    #[test]
     fn an_object_that_no_file_has_is_named() {
         let files = files(&ECS);
         let case = case(&files);

@@ -31,7 +31,13 @@ impl Tuning {
             if let Some((_, values)) = self.values.iter().find(|(key, _)| *key == dimension.key) {
                 narrow(dimension, values);
             }
-            if self.keep.iter().any(|key| is_below(&dimension.key, key)) {
+            // Another kind of policies would take out an alarm that is kept.
+            let today = dimension.today;
+            let is_kept = |key: &String| {
+                let mut others = dimension.choices.iter().enumerate().filter(|(place, _)| *place != today);
+                is_below(&dimension.key, key) || others.any(|(_, choice)| replaces(choice, key))
+            };
+            if self.keep.iter().any(is_kept) {
                 let today = dimension.choices.swap_remove(dimension.today);
                 (dimension.choices, dimension.today) = (vec![today], 0);
             }
@@ -42,12 +48,8 @@ impl Tuning {
 
 /// Today's value and the given ones, in the order of the file.
 fn narrow(dimension: &mut Dimension, values: &[String]) {
+    let Some(path) = path_of(dimension) else { return };
     let today = dimension.choices.swap_remove(dimension.today);
-    let Some(path) = today.edits.first().map(|edit| edit.path.clone()) else {
-        dimension.choices.push(today);
-        dimension.today = dimension.choices.len() - 1;
-        return;
-    };
     let choice = |text: &String| Choice {
         text: Some(text.clone()),
         edits: vec![Edit { path: path.clone(), value: Some(text.clone()) }],
@@ -60,6 +62,16 @@ fn narrow(dimension: &mut Dimension, values: &[String]) {
     (dimension.choices, dimension.today) = (choices, place);
 }
 
+/// The path of the key that all choices are values of; `None` if they are of several keys.
+fn path_of(dimension: &Dimension) -> Option<Vec<String>> {
+    dimension.choices[dimension.today].edits.first().map(|edit| edit.path.clone())
+}
+
+/// Whether a choice sets what a key is below.
+fn replaces(choice: &Choice, key: &str) -> bool {
+    choice.edits.iter().any(|edit| is_below(key, &edit.path.join(".")))
+}
+
 /// Whether a key is this one or below it.
 fn is_below(key: &str, above: &str) -> bool {
     key.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -69,14 +81,13 @@ fn is_below(key: &str, above: &str) -> bool {
 pub(super) fn check(table: Option<&At<TuneTable>>, case: &Case, report: &mut Report) {
     let Some(At { value: table, .. }) = table else { return };
     let all = [Also::Server, Also::Balancing, Also::Hosts];
-    let keys: Vec<String> = (0..case.stages.len())
-        .flat_map(|stage| case.dimensions(stage, &all))
-        .map(|dimension| dimension.key)
-        .collect();
+    let dimensions: Vec<Dimension> =
+        (0..case.stages.len()).flat_map(|stage| case.dimensions(stage, &all)).collect();
+    let keys: Vec<&str> = dimensions.iter().map(|dimension| dimension.key.as_str()).collect();
     let mut check = |at: &At<Text>, is_it: &dyn Fn(&str) -> bool| {
         if !keys.iter().any(|key| is_it(key)) {
             let message = format!("no key that can be tuned is `{}`", at.value.0);
-            let help = suggestion(&at.value.0, keys.iter().map(String::as_str));
+            let help = suggestion(&at.value.0, keys.iter().copied());
             report.wrong(&at.place, message, "not a key of a stage", help);
         }
     };
@@ -85,6 +96,15 @@ pub(super) fn check(table: Option<&At<TuneTable>>, case: &Case, report: &mut Rep
     }
     for at in table.values.iter().flatten() {
         check(&at.value.key, &|key| key == at.value.key.value.0);
+    }
+    for at in table.values.iter().flatten() {
+        let key = &at.value.key;
+        let without_path = |one: &&Dimension| one.key == key.value.0 && path_of(one).is_none();
+        if let Some(dimension) = dimensions.iter().find(without_path) {
+            let message = format!("`{}` has no values of its own: it stands for several keys", dimension.key);
+            let help = "name it in `keep`, or give the values of keys below it".to_owned();
+            report.wrong(&key.place, message, "not one key", help);
+        }
     }
 }
 
@@ -119,6 +139,29 @@ services:
         assert_eq!(texts("scaling.max"), ["9"]);
         assert_eq!(texts("hpa.cpu"), ["40%", "60%", "50%"]);
         assert!(texts("scaling.min").len() > 2);
+    }
+
+    /// Another kind of policies would replace it.
+    #[test]
+    fn the_kind_of_policies_is_kept_with_an_alarm() {
+        let scaling = "scaling:\n      min: 2\n      max: 9\n      alarms: { slow: { metric: cpu, above: 60%, period: 1m, datapoints: 2 } }\n      \
+                       policies: { out: { alarms: [slow], change: +1, cooldown: 300s } }\n";
+        let aws = CASE.replace("scaling: { min: 2, max: 9, hpa: { cpu: 50%, behavior: true } }\n", scaling);
+        let kinds = |tune: &str| {
+            let case = parse("a.yaml", &format!("{aws}{tune}"), Path::new(""), Given::default())
+                .unwrap_or_else(|problems| panic!("{problems}"));
+            let dimensions = case.dimensions(0, &[]);
+            let kind = dimensions.iter().find(|dimension| dimension.key.ends_with("scaling.policies"));
+            kind.expect("a kind").choices.len()
+        };
+        assert_eq!(kinds(""), 3);
+        assert_eq!(kinds("tune: { keep: [services.web.scaling.alarms.slow] }\n"), 1);
+        assert_eq!(kinds("tune: { keep: [services.web.scaling.policies.out] }\n"), 1);
+        assert_eq!(kinds("tune: { keep: [services.web.scaling.max] }\n"), 3);
+        let values = "tune: { values: [{ key: services.web.scaling.policies, values: [a] }] }\n";
+        let problems =
+            parse("a.yaml", &format!("{aws}{values}"), Path::new(""), Given::default()).unwrap_err();
+        assert!(problems.plain().contains("stands for several keys"), "{}", problems.plain());
     }
 
     #[test]

@@ -68,7 +68,8 @@ impl Tune {
             None | Some([]) => return (!files.is_empty()).then_some(files),
             Some(calls) => calls,
         };
-        files.extend(scripts(calls));
+        let omitted = self.notes.iter().filter(|note| note.starts_with(NOT_IN_PATCH));
+        files.extend(scripts(calls, &omitted.map(String::as_str).collect::<Vec<_>>()));
         Some(files)
     }
 }
@@ -91,10 +92,17 @@ impl Tune {
     }
 }
 
-/// The input of each call and of its undoing, and the scripts.
-fn scripts(calls: &[PatchCall]) -> Vec<(String, String)> {
+/// The input of each call and of its undoing, and the scripts. What is omitted is said where it is applied: the rest was not
+/// simulated without it.
+fn scripts(calls: &[PatchCall], omitted: &[&str]) -> Vec<(String, String)> {
     let mut files = Vec::new();
     let (mut apply, mut undo) = (SCRIPT.to_owned(), String::new());
+    for note in omitted {
+        let _ = writeln!(
+            apply,
+            "# {note}. The saving is promised for all changes together: make these by hand first."
+        );
+    }
     for (number, call) in (1..).zip(calls) {
         let stem = format!("{number:02}-{}", call.name.replace(|c: char| !is_plain(c), "-"));
         let (to, from) = (format!("{stem}.json"), format!("{stem}.undo.json"));
@@ -122,6 +130,8 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_.".contains(c)
 }
 
+/// How a note begins that says what a patch leaves out.
+pub const NOT_IN_PATCH: &str = "not in the patch";
 const SCRIPT: &str = "#!/bin/sh\nset -eu\ncd \"$(dirname \"$0\")\"\n";
 
 #[cfg(test)]
@@ -145,13 +155,15 @@ mod tests {
             call("cloudwatch put-metric-alarm", "high", "cloudwatch delete-alarms", &[1]),
             call("cloudwatch disable-alarm-actions", "old one", "cloudwatch enable-alarm-actions", &[]),
         ];
-        let files = scripts(&calls);
+        let note = "not in the patch, because no object has them: services.web.scaling.schedule";
+        let files = scripts(&calls, &[note]);
         let text = |name: &str| files.iter().find(|(file, _)| file == name).map(|(_, text)| text.as_str());
         let apply = "arn_1=$(aws autoscaling put-scaling-policy --cli-input-json 'file://01-out.json' --query PolicyARN \
                      --output text)\naws cloudwatch put-metric-alarm --cli-input-json 'file://02-high.json' \
                      --alarm-actions \"$arn_1\"\naws cloudwatch disable-alarm-actions --cli-input-json \
                      'file://03-old-one.json'\n";
-        assert_eq!(text("apply.sh"), Some(format!("{SCRIPT}{apply}").as_str()));
+        let left_out = "The saving is promised for all changes together: make these by hand first.";
+        assert_eq!(text("apply.sh"), Some(format!("{SCRIPT}# {note}. {left_out}\n{apply}").as_str()));
         let undo = "aws cloudwatch enable-alarm-actions --cli-input-json 'file://03-old-one.undo.json'\naws cloudwatch \
                     delete-alarms --cli-input-json 'file://02-high.undo.json'\naws autoscaling delete-policy \
                     --cli-input-json 'file://01-out.undo.json'\n";

@@ -47,19 +47,23 @@ pub struct Args {
     growth: f64,
 
     /// Bound on minutes outside the goal in a run [default: as today]
-    #[arg(long, value_name = "MINUTES", help_heading = "Bounds")]
+    #[arg(long, value_name = "MINUTES", value_parser = bound, help_heading = "Bounds")]
     outside: Option<f64>,
 
+    /// Bound on the share of requests without a good response, such as 0.1% [default: as today]
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Bounds")]
+    bad: Option<f64>,
+
     /// Bound on scaling actions in a run [default: as today]
-    #[arg(long, value_name = "COUNT", help_heading = "Bounds")]
+    #[arg(long, value_name = "COUNT", value_parser = bound, help_heading = "Bounds")]
     actions: Option<f64>,
 
     /// Bound on flaps, which reverse an action of the last 15 minutes [default: as today]
-    #[arg(long, value_name = "COUNT", help_heading = "Bounds")]
+    #[arg(long, value_name = "COUNT", value_parser = bound, help_heading = "Bounds")]
     flaps: Option<f64>,
 
     /// Minutes outside the goal that a disturbance may add to those of today under it
-    #[arg(long, value_name = "MINUTES", default_value = "10", help_heading = "Bounds")]
+    #[arg(long, value_name = "MINUTES", default_value = "10", value_parser = bound, help_heading = "Bounds")]
     disturbed: f64,
 
     /// Number of candidates to simulate minute by minute
@@ -127,10 +131,10 @@ fn search(args: &Args, case: &Case) -> Exit {
         growth: args.growth,
         limits: Limits {
             outside: args.outside,
+            bad: args.bad,
             actions: args.actions,
             flaps: args.flaps,
             disturbed: args.disturbed,
-            ..Limits::default()
         },
         candidates: args.candidates as usize,
         seed: args.seed,
@@ -155,6 +159,11 @@ fn search(args: &Args, case: &Case) -> Exit {
 
 fn say(args: &Args, tuned: &Tune) -> Exit {
     let (file, printed) = (args.output.as_deref(), tuned.case_file.as_deref());
+    if let (Some(path), None) = (file, printed) {
+        let message =
+            format!("{} was not written: there is no stage `tuned` (see the result)", path.display());
+        output::note(&message);
+    }
     if let (Some(path), Some(text)) = (file, printed)
         && let Err(error) = output_file::write_or_stdout(path, |out| out.write_all(text.as_bytes()))
     {
@@ -175,6 +184,19 @@ fn say(args: &Args, tuned: &Tune) -> Exit {
         false if args.json => output::print(&format!("{:#}\n", tuned.json())),
         false => output::print(&tuned.text(output::terminal())),
     }
+}
+
+/// A bound that a count may reach.
+fn bound(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(count) if count.is_finite() && count >= 0.0 => Ok(count),
+        _ => Err("expected a number of 0 or more, such as 5".to_owned()),
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<units::Ratio>().map(units::Ratio::get);
+    share.map_err(|_| "expected a share from 0% to 100%, such as 0.1%".to_owned())
 }
 
 const EXAMPLES: &str = "\

@@ -211,6 +211,15 @@ pub(super) fn call(object: &Map<String, Value>, edit: &Edit, names: &BTreeSet<St
         Edit::Set { from, to } => (from, to),
         Edit::Disable => {
             let name = text("AlarmName")?;
+            if let Some(left) = other_actions(object) {
+                // It tells somebody, too, and goes on doing that.
+                let undo = picked(object, ALARM);
+                let mut input = undo.clone();
+                left.into_iter().for_each(|(key, actions)| set(&mut input, key, Value::Array(actions)));
+                let command = ["cloudwatch", "put-metric-alarm"];
+                let (input, undo) = (Value::Object(input), Value::Object(undo));
+                return Some(Call { command, name, input, undo_command: command, undo, invokes: Vec::new() });
+            }
             let input = json!({ "AlarmNames": [name.clone()] });
             let (command, undo_command) =
                 (["cloudwatch", "disable-alarm-actions"], ["cloudwatch", "enable-alarm-actions"]);
@@ -309,6 +318,22 @@ pub(super) fn call(object: &Map<String, Value>, edit: &Edit, names: &BTreeSet<St
     }
     let (input, undo) = (Value::Object(after), Value::Object(before));
     Some(Call { command, name, input, undo_command: command, undo, invokes: Vec::new() })
+}
+
+/// The actions of an alarm without those that scale, by key; `None` if it has no others, so that it can be disabled.
+pub(super) fn other_actions(alarm: &Map<String, Value>) -> Option<Vec<(&'static str, Vec<Value>)>> {
+    // An ARN, or a reference of Terraform.
+    let names = [":scalingPolicy:", "aws_appautoscaling_policy.", "aws_autoscaling_policy."];
+    let scales =
+        |action: &Value| action.as_str().is_some_and(|action| names.iter().any(|name| action.contains(name)));
+    let left = |key: &'static str| {
+        let actions = alarm.get(key)?.as_array()?;
+        let others: Vec<Value> = actions.iter().filter(|action| !scales(action)).cloned().collect();
+        (!actions.is_empty()).then_some((key, others))
+    };
+    let all: Vec<_> =
+        ["AlarmActions", "OKActions", "InsufficientDataActions"].into_iter().filter_map(left).collect();
+    all.iter().any(|(_, others)| !others.is_empty()).then_some(all)
 }
 
 /// When a scheduled action of Application Auto Scaling happens, of what a case file says.

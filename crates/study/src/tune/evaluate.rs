@@ -208,7 +208,7 @@ impl<'a> Evaluator<'a> {
         if self.curves.contains_key(key) {
             return;
         }
-        if self.curves.len() >= CURVES_MAX {
+        if self.curves.len() * system.services.len() >= CURVES_MAX {
             self.curves.clear();
         }
         // Today's fleet is recorded as closely as `simulate` does it, others more coarsely.
@@ -285,7 +285,7 @@ const CONFIRMATIONS: usize = 4;
 const SKETCHES: usize = 11;
 /// Fewer candidates are not announced.
 const FEW: usize = 20;
-/// A recording of a service has about 200 kB, so these have about 256 MB.
+/// Recordings of services: each has about 200 kB, so these have about 256 MB.
 const CURVES_MAX: usize = 1000;
 const SYSTEMS_MAX: usize = 50_000;
 /// Cores of the largest service of a fleet that is recorded coarsely, in as many instances as that makes,

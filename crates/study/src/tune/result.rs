@@ -7,7 +7,9 @@ use super::{Asked, chosen, edits};
 use config::case::{Also, Case, Dimension, Edit, Manifest};
 use control::search::Condition;
 use control::search::tune::Candidate;
-use documents::tune::{Change, PatchManifest, Patches, Point, Role, Saving, Scenario, Setting, Tune};
+use documents::tune::{
+    Change, NOT_IN_PATCH, PatchManifest, Patches, Point, Role, Saving, Scenario, Setting, Tune,
+};
 use sim::settings::{MINUTE, Policy};
 use stats::student_t;
 
@@ -20,6 +22,8 @@ pub(super) fn result(
 ) -> Tune {
     let today = judge.today().candidate.clone();
     let mut notes = vec![evaluator.scenarios.note.clone()];
+    // Such as hours that the traffic does not have.
+    notes.extend(evaluator.case.stages[evaluator.stage].notes.iter().cloned());
     let row = evaluator.today().row;
     if !evaluator.is_recordable() && row == MINUTE {
         notes.push(
@@ -36,12 +40,15 @@ pub(super) fn result(
         ));
     }
     let interrupted = (evaluator.shell.interrupted)();
+    let savings = if interrupted { Vec::new() } else { savings(evaluator, judge, &best) };
+    // It may have come meanwhile.
+    let interrupted = interrupted || (evaluator.shell.interrupted)();
     if interrupted {
         notes.push(
             "interrupted: these are the best settings so far, without a frontier and a promise".to_owned(),
         );
     }
-    let savings = if interrupted { Vec::new() } else { savings(evaluator, judge, &best) };
+    let savings = if interrupted { Vec::new() } else { savings };
     // What is promised is the saving of one day that the search did not see. Whether there is any is asked of their mean.
     let promised = saving(&savings, 1.0 + 1.0 / savings.len() as f64);
     let saves = saving(&savings, 1.0 / savings.len() as f64).is_some_and(|mean| mean.low > 0.0);
@@ -125,7 +132,7 @@ fn patches(
     };
     if !patch.elsewhere.is_empty() {
         let keys = patch.elsewhere.join(", ");
-        notes.push(format!("not in the patch, because the case does not say which object has them: {keys}"));
+        notes.push(format!("{NOT_IN_PATCH}, because the case does not say which object has them: {keys}"));
     }
     match Patches::of(inputs, &patch.changes) {
         Ok(found) if found.is_empty() => {
@@ -146,7 +153,7 @@ fn manifests(edits: &[Edit], inputs: &[(String, String)], notes: &mut Vec<String
         Ok(found) => {
             if !found.elsewhere.is_empty() {
                 let keys = found.elsewhere.join(", ");
-                notes.push(format!("not in the patch, because no object of the files has them: {keys}"));
+                notes.push(format!("{NOT_IN_PATCH}, because no object of the files has them: {keys}"));
             }
             let of = |Manifest { name, text, undo }| PatchManifest { name, text, undo };
             Some(Patches { manifests: found.changed.into_iter().map(of).collect(), ..Patches::default() })
@@ -213,7 +220,9 @@ fn savings(evaluator: &mut Evaluator<'_>, judge: &Judge, best: &Candidate) -> Ve
     let found = evaluator.unseen(&[today.clone(), best.clone()]);
     let [Some(now), Some(then)] = &found[..] else { return Vec::new() };
     let ratio = judge.cost_ratio(best) / judge.cost_ratio(&today);
-    now.iter().zip(then).map(|(now, then)| 100.0 * (1.0 - ratio * then.cost / now.cost)).collect()
+    // A day without requests may cost nothing.
+    let days = now.iter().zip(then).filter(|(now, _)| now.cost > 0.0);
+    days.map(|(now, then)| 100.0 * (1.0 - ratio * then.cost / now.cost)).collect()
 }
 
 /// The changes, each with what it saves after those before it: the one that saves most first.
@@ -259,7 +268,8 @@ fn changes(evaluator: &mut Evaluator<'_>, judge: &Judge, best: &Candidate, inter
                 let of = |((first, before), after): ((&Metrics, &Metrics), &Metrics)| {
                     100.0 * scale * (before.cost - after.cost) / first.cost
                 };
-                let savings: Vec<f64> = first.iter().zip(before).zip(after).map(of).collect();
+                let days = first.iter().zip(before).zip(after);
+                let savings: Vec<f64> = days.filter(|((first, _), _)| first.cost > 0.0).map(of).collect();
                 saving(&savings, 1.0 / savings.len() as f64)
             }
             _ => None,

@@ -1,6 +1,8 @@
 //! The days and the disturbances under which a candidate has to hold.
 
 use config::case::Stage;
+use control::scaling::Policy as AwsPolicy;
+use control::scaling::keda::Trigger;
 use sim::settings::{Failure, MINUTE, Noise, System, Traffic, ZoneFailure};
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,6 +64,8 @@ pub(super) struct Scenarios {
     pub(super) unseen: Vec<Scenario>,
     /// Whether those are days of the traffic, not the same day with other noise.
     are_days: bool,
+    /// Whether the traffic is simulated day by day, without the days before.
+    pub(super) in_days: bool,
     /// How days are made.
     pub(super) note: String,
 }
@@ -134,10 +138,9 @@ pub(super) fn scenarios(stage: &Stage, growth: f64) -> Scenarios {
     let (system, whole_day) = (&stage.system, stage.day);
     let times = Times::of(system.row, whole_day);
     let days = (system.measured.as_nanos() / whole_day.as_nanos().max(1)) as usize;
-    // A schedule may have weekdays and dates, so that a day cannot stand for another one.
-    let is_scheduled = system.services.iter().any(|service| has_schedule(&service.scaling.policy));
+    let needs_all = system.services.iter().any(|service| needs_all_days(&service.scaling.policy));
     let blocks = match &system.traffic {
-        Traffic::Open { .. } if days >= DAYS_MIN && !is_scheduled => days,
+        Traffic::Open { .. } if days >= DAYS_MIN && !needs_all => days,
         _ => 1,
     };
     // Days of one day of traffic differ by noise; those of several are real ones.
@@ -190,19 +193,31 @@ pub(super) fn scenarios(stage: &Stage, growth: f64) -> Scenarios {
         (1, true) => "days differ by noise that was assumed (sigma 0.06, phi 0.9), because the traffic has fewer than \
                       three days and no `noise`; search and figures of `today` and `best` have the traffic of the file"
             .to_owned(),
-        (1, false) => "days differ by the `noise` of the traffic, because it has fewer than three days or a schedule".to_owned(),
+        (1, false) => "days differ by the `noise` of the traffic, because it has fewer than three days, a schedule or a forecast".to_owned(),
+        (days, _) if others.len() < UNSEEN_MIN => format!(
+            "{seen} of {days} days were used for the search; the saving is promised from all of them, because the others are too \
+             few: bring traffic of five days or more"
+        ),
         (days, _) => format!("{seen} of {days} days were used for the search; the saving is promised from the others"),
     };
-    let unseen: Vec<Scenario> = unseen.collect();
-    let (unseen, are_days) = if unseen.is_empty() { (usual.clone(), false) } else { (unseen, blocks > 1) };
-    Scenarios { usual, stress, unseen, are_days, note }
+    let mut unseen: Vec<Scenario> = unseen.collect();
+    let are_days = blocks > 1 && unseen.len() >= UNSEEN_MIN;
+    if blocks > 1 && !are_days {
+        unseen.extend(usual.iter().cloned());
+    }
+    Scenarios { usual, stress, unseen, are_days, in_days: blocks > 1, note }
 }
 
-fn has_schedule(policy: &sim::settings::Policy) -> bool {
+/// Whether a day cannot stand for another one: a schedule may have weekdays and dates, and a forecast needs the days before.
+fn needs_all_days(policy: &sim::settings::Policy) -> bool {
     use sim::settings::Policy;
     match policy {
-        Policy::Aws(aws) => !aws.scaler.scheduled.is_empty(),
+        Policy::Aws(aws) => {
+            let is_forecast = |policy: &AwsPolicy| matches!(policy, AwsPolicy::Predictive(_));
+            !aws.scaler.scheduled.is_empty() || aws.scaler.policies.iter().any(is_forecast)
+        }
         Policy::Hpa(hpa) => !hpa.scheduled.is_empty(),
+        Policy::Keda(keda) => keda.keda.triggers.iter().any(|one| matches!(one, Trigger::Cron { .. })),
         _ => false,
     }
 }
@@ -279,8 +294,9 @@ pub(super) const SEEDS: usize = 3;
 const DAYS_MIN: usize = 3;
 /// Most days that the search sees.
 const SEEN_MAX: usize = 6;
-/// Days from which the saving is promised.
+/// Days from which the saving is promised, at most and at least.
 const UNSEEN: usize = 12;
+const UNSEEN_MIN: usize = 2;
 /// Requests of the other days on which the best has to hold, at most.
 const OTHER_REQUESTS: f64 = 5e7;
 /// How much longer starts take.

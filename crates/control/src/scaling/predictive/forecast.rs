@@ -67,6 +67,8 @@ pub struct Forecaster {
     recent: Vec<f64>,
     /// Hours so far.
     hours: usize,
+    /// Whether one of them was measured.
+    is_measured: bool,
     models: Vec<Model>,
     /// By distance, as [`TRACKED`].
     distances: Vec<Distance>,
@@ -119,7 +121,8 @@ impl Forecaster {
             }
         }
         let distances = TRACKED.map(|ahead| Distance::new(ahead, models.len()));
-        Forecaster { recent: alloc::vec![0.0; WEEK], hours: 0, models, distances: Vec::from(distances) }
+        let recent = alloc::vec![0.0; WEEK];
+        Forecaster { recent, hours: 0, is_measured: false, models, distances: Vec::from(distances) }
     }
 
     /// Hours so far.
@@ -131,6 +134,11 @@ impl Forecaster {
     pub fn observe(&mut self, load: Option<f64>) {
         let load = load.filter(|load| load.is_finite() && *load >= 0.0);
         let hour = self.hours;
+        if let (Some(load), false) = (load, self.is_measured) {
+            // Hours before the first one that was measured are not hours without load.
+            self.recent[..hour.min(WEEK)].fill(load);
+            self.is_measured = true;
+        }
         if let Some(load) = load {
             for distance in &mut self.distances {
                 distance.score(hour, load);

@@ -10,7 +10,7 @@
 //!
 //! Format: *Override Files* in the documentation of the Terraform language, and its syntax specification.
 
-use super::super::patch::{Change, Edit, PatchError, added, added_alarm, call, free_name};
+use super::super::patch::{Change, Edit, PatchError, added, added_alarm, call, free_name, other_actions};
 use super::shape::Kind;
 use super::{Entry, References, entries, parsed, rename};
 use crate::origin::Origin;
@@ -60,7 +60,9 @@ pub fn overrides(name: &str, text: &str, changes: &[Change]) -> Result<Vec<Overr
             true => new_resource(entry, edit, &names),
             false => of_entry(entry, &references, edit),
         };
-        match text.map(|text| if several { by_hand(&text) } else { text }) {
+        // An instance of `for_each` cannot be counted.
+        let is_keyed = matches!(edit, Edit::Remove) && address.ends_with("\"]");
+        match text.map(|text| if several || is_keyed { by_hand(&text) } else { text }) {
             Some(text) => {
                 found.push(Override { is_new, module: module(address), address: address.clone(), text });
             }
@@ -85,7 +87,13 @@ fn of_entry(entry: &Entry<'_>, references: &References<'_>, edit: &Edit) -> Opti
     let name = local_name(address)?;
     let opened = format!("# {address}\nresource \"{}\" \"{}\" {{\n", name.0, name.1);
     match edit {
-        Edit::Disable => Some(format!("{opened}  actions_enabled = false\n}}\n")),
+        Edit::Disable => match other_actions(&object) {
+            None => Some(format!("{opened}  actions_enabled = false\n}}\n")),
+            // It tells somebody, too, and goes on doing that.
+            Some(_) => Some(format!(
+                "# {address}\n# The alarm has other actions, too: remove the scaling policy from its `alarm_actions` by hand.\n"
+            )),
+        },
         Edit::Remove => match kind {
             Kind::GroupPolicy => Some(format!("{opened}  enabled = false\n}}\n")),
             _ => Some(format!(
