@@ -45,6 +45,8 @@ pub struct Known {
     pub quota_cores: Option<f64>,
     /// The lowest memory limit.
     pub memory_limit: Option<Bytes>,
+    /// What it uses, and what is available on the machine beside that.
+    pub room: Option<Bytes>,
     /// Memory in use.
     pub memory: Bytes,
     /// The application server, in words.
@@ -173,7 +175,7 @@ impl Examined {
     pub fn fit(&self) -> Option<Fit> {
         let known = &self.known;
         let each = known.memory.get() as f64 / known.processes.max(1) as f64;
-        let memory = known.memory_limit.map(|limit| (limit.get() as f64, each));
+        let memory = known.memory_limit.or(known.room).map(|most| (most.get() as f64, each));
         // Workers that serve one request at a time; how many threads fit is another question.
         let single =
             known.slots.zip(known.workers).is_some_and(|(slots, workers)| slots == f64::from(workers));
@@ -254,8 +256,11 @@ impl Examined {
             rows.row("a request", self.times(budget));
         }
         if let Some(fit) = self.fit() {
-            let memory = match (fit.by_memory, known.memory_limit) {
-                (Some(count), Some(limit)) => format!(", {count} by the memory limit of {limit}"),
+            let memory = match (fit.by_memory, known.memory_limit, known.room) {
+                (Some(count), Some(limit), _) => format!(", {count} by the memory limit of {limit}"),
+                (Some(count), None, Some(room)) => {
+                    format!(", {count} by the {room} that it uses or could use")
+                }
                 _ => String::new(),
             };
             let now = known.workers.map_or(String::new(), |workers| format!("; there are {workers}"));

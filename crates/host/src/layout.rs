@@ -6,7 +6,8 @@
 //!
 //! Sources: gunicorn's documentation, *Settings* (`--workers`, `--threads`, `--worker-class`); Puma's *Architecture*
 //! (threads of its pool are named `puma srv tp NNN`); Tomcat's *HTTP connector* (`http-nio-PORT-exec-N`); uvicorn's
-//! *Settings* (`--workers`).
+//! *Settings* (`--workers`); Unicorn's *Signal handling* (titles `unicorn master`, `unicorn worker[N]`); PHP's *FastCGI Process
+//! Manager* (titles `php-fpm: pool NAME`).
 
 use crate::service::Running;
 use std::collections::BTreeMap;
@@ -23,6 +24,10 @@ pub enum ApplicationServer {
     PythonEventLoop,
     /// Puma.
     Puma,
+    /// Unicorn: one request a process.
+    Unicorn,
+    /// PHP-FPM: one request a process.
+    PhpFpm,
     /// Node.js.
     Node,
     /// A server of Java with a pool of named threads, such as Tomcat.
@@ -49,6 +54,8 @@ impl fmt::Display for ApplicationServer {
             ApplicationServer::GunicornThreads => "gunicorn, workers with threads",
             ApplicationServer::PythonEventLoop => "Python event loop",
             ApplicationServer::Puma => "Puma",
+            ApplicationServer::Unicorn => "Unicorn",
+            ApplicationServer::PhpFpm => "PHP-FPM",
             ApplicationServer::Node => "Node.js",
             ApplicationServer::Java => "Java",
             ApplicationServer::Sample => "headroom sample-service",
@@ -59,7 +66,7 @@ impl fmt::Display for ApplicationServer {
 impl Layout {
     /// What the processes of a service show; `None` where none of them is a known server.
     pub fn of(running: &[Running]) -> Option<Self> {
-        let rules = [gunicorn, uvicorn, puma, java, node, sample];
+        let rules = [gunicorn, uvicorn, puma, unicorn, php_fpm, java, node, sample];
         rules.iter().find_map(|rule| rule(running))
     }
 }
@@ -94,6 +101,20 @@ fn puma(running: &[Running]) -> Option<Layout> {
     let serving: Vec<u32> = running.iter().map(pool).filter(|&threads| threads > 0).collect();
     let processes = u32::try_from(serving.len()).ok().filter(|&processes| processes > 0)?;
     Some(Layout { server: ApplicationServer::Puma, processes, threads: serving.into_iter().max() })
+}
+
+/// The master of Unicorn, or of `unicorn_rails`, has one child for each request at a time.
+fn unicorn(running: &[Running]) -> Option<Layout> {
+    let master = running.iter().find(|one| program(one, "unicorn") || program(one, "unicorn_rails"))?;
+    let processes = children(running, master.id).max(1);
+    Some(Layout { server: ApplicationServer::Unicorn, processes, threads: Some(1) })
+}
+
+/// The children of all pools.
+fn php_fpm(running: &[Running]) -> Option<Layout> {
+    let workers = running.iter().filter(|one| one.command.starts_with("php-fpm: pool ")).count();
+    let processes = u32::try_from(workers).ok().filter(|&processes| processes > 0)?;
+    Some(Layout { server: ApplicationServer::PhpFpm, processes, threads: Some(1) })
 }
 
 /// Threads such as `http-nio-8080-e` (Tomcat; the kernel cuts names at 15 bytes) or `qtp1234-17` (Jetty).
@@ -213,6 +234,26 @@ mod tests {
                 Puma,
                 2,
                 Some(2),
+            ),
+            (
+                with_two(
+                    "unicorn master -c config/unicorn.rb",
+                    "unicorn worker[0] -c config/unicorn.rb",
+                    &["ruby"],
+                ),
+                Unicorn,
+                2,
+                Some(1),
+            ),
+            (
+                with_two(
+                    "php-fpm: master process (/etc/php/8.2/fpm/php-fpm.conf)",
+                    "php-fpm: pool www",
+                    &["php-fpm8.2"],
+                ),
+                PhpFpm,
+                2,
+                Some(1),
             ),
             (alone("node server.js", &["node", "libuv-worker"]), Node, 1, None),
             (with_two("/usr/bin/node cluster.js", "/usr/bin/node cluster.js", &["node"]), Node, 2, None),

@@ -6,7 +6,8 @@
 //!
 //! Sources: Flask *Configuration Handling* (`FLASK_DEBUG`), Python *Command line and environment* (`-X dev`), gunicorn *Settings*
 //! (`--reload`), uvicorn *Settings*, Django *django-admin* (`runserver`), Rails *Configuring Rails* (`RAILS_ENV`), Rack
-//! (`RACK_ENV`), Puma's options, Node.js *Command-line API*, Java *JPDA* (`jdwp`), Xdebug *Settings* (`XDEBUG_MODE`).
+//! (`RACK_ENV`), Puma's options, Node.js *Command-line API*, Java *JPDA* (`jdwp`), Xdebug *Settings* (`XDEBUG_MODE`), Go *Command go*
+//! (`run`), the documentation of ts-node, Babel, nodemon, webpack and *dotnet watch*.
 
 use crate::service::{Running, command_of};
 use crate::stat;
@@ -68,6 +69,19 @@ fn of_command(words: &[&str]) -> Vec<Mode> {
         after("-e", "development") || after("-E", "development") || after("--environment", "development");
     debug(ruby && (development || has("--environment=development")), "-e development");
     debug(program("php") && has("-S"), "php -S, PHP's development server");
+    let is_go = words.first().is_some_and(|word| *word == "go" || word.ends_with("/go"));
+    debug(is_go && words.get(1) == Some(&"run"), "go run, which compiles the service when it starts");
+    for compiler in ["ts-node", "babel-node"] {
+        debug(program(compiler), &format!("{compiler}, which compiles while it runs"));
+    }
+    for watcher in ["nodemon", "webpack-dev-server"] {
+        debug(program(watcher), &format!("{watcher}, which watches for changes of the source"));
+    }
+    debug(
+        program("webpack") && (has("serve") || has("--watch")),
+        "webpack, which compiles when the source changes",
+    );
+    debug(program("dotnet") && has("watch"), "dotnet watch, which watches for changes of the source");
     if program("node")
         && let Some(inspect) = starting("--inspect")
     {
@@ -174,11 +188,19 @@ mod tests {
                 vec!["-agentlib:jdwp=transport=dt_socket"],
             ),
             ("python3 -m cProfile app.py", vec!["profiler python -m cProfile"]),
+            (
+                "/usr/local/go/bin/go run ./cmd/shop",
+                vec!["go run, which compiles the service when it starts"],
+            ),
+            ("node /app/node_modules/.bin/ts-node server.ts", vec!["ts-node, which compiles while it runs"]),
+            ("node node_modules/.bin/webpack serve", vec!["webpack, which compiles when the source changes"]),
             // In production.
             ("gunicorn: master [app:app]", vec![]),
             ("python3 /usr/bin/gunicorn -w 4 app:app", vec![]),
             ("puma 6.0 -e production", vec![]),
             ("nginx: master process nginx --debug", vec![]),
+            ("gogs run", vec![]),
+            ("node dist/webpack.js", vec![]),
         ] {
             let expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
             assert_eq!(command(text), expected, "{text}");

@@ -16,6 +16,8 @@ pub struct Seen {
     pub others: Option<f64>,
     /// The share of the machine's processor time that the hypervisor gave to other guests, 0 to 1.
     pub stolen: Option<f64>,
+    /// The share of the machine's processor time in which a processor had nothing to do, 0 to 1.
+    pub idle: Option<f64>,
     /// Its threads that could run and had no core.
     pub waiting: f64,
     /// What its quota did; `None` without a quota.
@@ -140,6 +142,7 @@ impl Seen {
             used: mean(&|one| one.used),
             others: known(&|one| one.others),
             stolen: known(&|one| one.stolen),
+            idle: known(&|one| one.idle),
             waiting: mean(&|one| one.waiting),
             throttled,
             busiest_thread: mean(&|one| one.busiest_thread),

@@ -10,6 +10,7 @@ fn healthy() -> Seen {
         used: 0.7,
         others: Some(0.3),
         stolen: Some(0.0),
+        idle: Some(0.5),
         waiting: 0.05,
         throttled: None,
         busiest_thread: 0.4,

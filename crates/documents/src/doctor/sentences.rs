@@ -43,16 +43,29 @@ pub(super) fn found(finding: Finding, seen: &[Seen], examined: &Examined) -> Sen
                     .to_owned(),
             )
         }
-        Cause::Stolen => (
-            format!(
-                "The hypervisor gives {} of the processor time to other guests: the machine is full at {} of its time, and a \
-                 metric of the cloud that shows less misleads.",
-                percent(finding.value),
-                percent(1.0 - finding.value)
-            ),
-            vec![use_of_cores, "a burst credit that is used up looks like this".to_owned()],
-            "run the service on an instance of another type, or one whose credits are unlimited".to_owned(),
-        ),
+        Cause::Stolen => {
+            let (stolen, idle) = (percent(finding.value), mean(&|one| one.idle.unwrap_or(0.0)));
+            let used = percent((1.0 - finding.value - idle).max(0.0));
+            let full = match idle < NEARLY_FULL {
+                true => format!(
+                    "the machine is full at {used} of its time, and a metric of the cloud that shows this misleads"
+                ),
+                false => format!(
+                    "a core that is wanted comes late, although the machine is idle {} of the time",
+                    percent(idle)
+                ),
+            };
+            (
+                format!("The hypervisor gives {stolen} of the processor time to other guests: {full}."),
+                vec![
+                    use_of_cores,
+                    "on an instance type with burst credits, they look like this when they are used up"
+                        .to_owned(),
+                ],
+                "run the service on an instance of another type, or one whose credits are unlimited"
+                    .to_owned(),
+            )
+        }
         Cause::Throttled => {
             let quota = known.quota_cores.unwrap_or(all);
             let still = mean(&Seen::standing_still);
@@ -356,3 +369,6 @@ pub(super) fn ruled_out(finding: Finding, examined: &Examined) -> String {
         }
     }
 }
+
+/// A machine with less idle time has hardly a core to give.
+const NEARLY_FULL: f64 = 0.1;

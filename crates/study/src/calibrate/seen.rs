@@ -27,7 +27,10 @@ impl Seen {
 /// The global lock of the runtimes whose servers are recognised (docs/simulate.md, *Server*).
 pub fn lock_of(server: ApplicationServer) -> Option<Lock> {
     match server {
-        ApplicationServer::GunicornSync | ApplicationServer::Java => Some(Lock::Free),
+        ApplicationServer::GunicornSync
+        | ApplicationServer::Java
+        | ApplicationServer::Unicorn
+        | ApplicationServer::PhpFpm => Some(Lock::Free),
         ApplicationServer::GunicornThreads => Some(Lock::After(Duration::from_millis(5))),
         ApplicationServer::Puma => Some(Lock::After(Duration::from_millis(100))),
         ApplicationServer::Node | ApplicationServer::PythonEventLoop => Some(Lock::Held),

@@ -159,6 +159,9 @@ impl Names {
             cores: self.cores,
             quota_cores: last.quotas.iter().map(|quota| quota.cores).min_by(f64::total_cmp),
             memory_limit: last.memory_limits.iter().map(|limit| limit.limit).min(),
+            room: host::Memory::now()
+                .and_then(|machine| machine.available)
+                .map(|available| units::Bytes::new(available.get().saturating_add(memory))),
             memory: units::Bytes::new(memory),
             layout: self.layout.map(in_words),
             slots: self.slots,

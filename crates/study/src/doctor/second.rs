@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use control::diagnosis::{Client, Seen, Throttled, To};
-use host::{Bystander, Doing, NetworkCounts, Quota, Reading, TcpSocket, TcpState, Thread};
+use host::{Bystander, Doing, NetworkCounts, Quota, Reading, TcpSocket, TcpState, Thread, Ticks};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -62,10 +62,10 @@ impl Seconds {
             after.cores.iter().filter_map(|(core, ticks)| Some(ticks.since(*before.cores.get(core)?).busy));
         let busy = busy.sum::<u64>() as f64 / 100.0 / seconds;
         seen.others = (!after.cores.is_empty()).then(|| (busy - used).max(0.0));
-        seen.stolen = before.machine.zip(after.machine).map(|(before, after)| {
-            let ticks = after.since(before);
-            ticks.stolen as f64 / ticks.total().max(1) as f64
-        });
+        let ticks = before.machine.zip(after.machine).map(|(before, after)| after.since(before));
+        let share = |of: u64, ticks: Ticks| of as f64 / ticks.total().max(1) as f64;
+        seen.stolen = ticks.map(|ticks| share(ticks.stolen, ticks));
+        seen.idle = ticks.map(|ticks| share(ticks.idle, ticks));
         let waits = |reading: &Reading| reading.pressure.memory.map(|stalls| stalls.some);
         seen.memory_wait = waits(before)
             .zip(waits(after))
