@@ -1,25 +1,33 @@
 //! Records runs in the ledger.
 //!
 //! If the ledger cannot be used, the run continues, and the reason is printed once. A server that went away is tried once
-//! more, and then what was measured goes into the file in the user's data directory, from which it can be taken to the server.
+//! more. Then what was measured goes into the file in the user's data directory, or if that cannot be used either, into a new one
+//! in the directory for temporary files; from there it can be taken to the ledger.
 
 use crate::ledger_file::{LedgerArgs, RunName};
 use crate::live::interrupted_by;
 use crate::output;
-use host::{ProcessIdentity, host_facts, passing_host_facts, surroundings};
+use host::{ProcessIdentity, host_facts, looks_secret, passing_host_facts, surroundings};
+use http::codec::header::is_credential;
 use ledger::{Ledger, Location, NewRun, Note, Outcome, RunId, Tested, WallTime};
 use measure::Measurement;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 
 /// The ledger of this process, if it can be used.
 #[derive(Debug)]
 pub struct Recorder {
     ledger: Option<Ledger>,
+    /// The file in the user's data directory.
+    usual: Option<PathBuf>,
     /// All runs of this process, in the order in which they began.
     runs: Vec<Recorded>,
 }
 
 /// A run of this process.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Recorded {
     /// Its number in the ledger that is in use; none where it stayed in another one.
     id: Option<RunId>,
@@ -63,21 +71,35 @@ impl Begun {
 }
 
 impl Recorder {
-    /// Opens the ledger that the flags give.
+    /// Opens the ledger that the flags give, or another one in its place.
     pub fn open(args: &LedgerArgs) -> Self {
-        let opened = args.place().and_then(|place| Ok(Ledger::open(place)?));
+        let place = args.place();
+        let opened = place.as_ref().map_err(ToString::to_string);
+        let opened =
+            opened.and_then(|place| Ledger::open(place).map_err(|error| output::with_causes(&error)));
+        let mut recorder = Recorder::of(None, ledger::default_path());
         match opened {
-            Ok(ledger) => Recorder::of(Some(ledger)),
-            Err(error) => {
-                output::tell("this run is not recorded:\n");
-                output::fail(&error);
-                Recorder::of(None)
+            Ok(ledger) => recorder.ledger = Some(ledger),
+            Err(why) => {
+                output::tell(&format!("error: {why}\n"));
+                recorder.ledger = recorder.others(place.as_ref().ok()).next().inspect(tell_place);
+                if recorder.ledger.is_none() {
+                    output::tell("this run is not recorded\n");
+                }
             }
         }
+        recorder
     }
 
-    fn of(ledger: Option<Ledger>) -> Self {
-        Recorder { ledger, runs: Vec::new() }
+    fn of(ledger: Option<Ledger>, usual: Option<PathBuf>) -> Self {
+        Recorder { ledger, usual, runs: Vec::new() }
+    }
+
+    /// Ledgers in place of one that cannot be used.
+    fn others(&self, unusable: Option<&Location>) -> impl Iterator<Item = Ledger> + use<> {
+        let usual = self.usual.clone().filter(|path| unusable != Some(&Location::from(path)));
+        let usual = usual.into_iter().filter_map(|path| Ledger::open(&path).ok());
+        usual.chain(std::iter::once_with(temporary).flatten())
     }
 
     /// An earlier run; `None` without a ledger.
@@ -120,7 +142,7 @@ impl Recorder {
                 parent: None,
                 repeat_of: None,
                 command: about.command.to_owned(),
-                command_line: command_line(),
+                command_line: command_line(std::env::args_os()),
                 version: status::version().to_owned(),
                 config: about.config,
                 target: about.target.to_owned(),
@@ -177,46 +199,57 @@ impl Recorder {
             Ok(done) => return Some(done),
             Err(error) => error,
         };
-        if matches!(error, ledger::Error::Lost { .. }) {
-            let place = ledger.place().clone();
-            if let Ok(ledger) = Ledger::open(&place)
-                && let Ok(done) = write(&ledger, &self.runs)
-            {
-                self.ledger = Some(ledger);
-                return Some(done);
-            }
-            output::fail(&error);
-            if let Some(file) = self.move_to_file()
-                && let Ok(done) = write(self.ledger.as_ref()?, &self.runs)
-            {
-                output::tell(&format!(
-                    "this run is recorded in {file} instead; to take it there later: headroom ledger export --ledger {file} | headroom ledger import - --ledger URL\n"
-                ));
-                return Some(done);
-            }
-        } else {
-            output::fail(&error);
+        let place = ledger.place().clone();
+        if matches!(error, ledger::Error::Lost { .. })
+            && let Ok(ledger) = Ledger::open(&place)
+            && let Ok(done) = write(&ledger, &self.runs)
+        {
+            self.ledger = Some(ledger);
+            return Some(done);
         }
-        output::tell("the rest of this run is not recorded\n");
-        self.ledger = None;
-        None
+        output::fail(&error);
+        let mut others = self.others(Some(&place));
+        let done = others.find_map(|other| {
+            let done = self.begin_again(&other).and_then(|runs| Ok((write(&other, &runs)?, runs)));
+            let (done, runs) = done.ok()?;
+            tell_place(&other);
+            (self.ledger, self.runs) = (Some(other), runs);
+            Some(done)
+        });
+        if done.is_none() {
+            output::tell("the rest of this run is not recorded\n");
+            self.ledger = None;
+        }
+        done
     }
 
-    /// Takes the file in the user's data directory, with the runs that have not ended; its name.
-    fn move_to_file(&mut self) -> Option<String> {
-        let path = ledger::default_path()?;
-        let ledger = Ledger::open(&path).ok()?;
-        for place in 0..self.runs.len() {
-            // Those that have ended stay where they are.
-            let begins_again = self.runs[place].id.is_some() && !self.runs[place].has_ended;
-            self.runs[place].id = None;
-            if begins_again {
-                self.runs[place].id = Some(ledger.begin(&with_relations(&self.runs, place)).ok()?);
-            }
+    /// The runs as another ledger has them: those that have not ended begin again, the others stay where they are.
+    fn begin_again(&self, other: &Ledger) -> Result<Vec<Recorded>, ledger::Error> {
+        let mut runs = self.runs.clone();
+        let open = |run: &Recorded| run.id.is_some() && !run.has_ended;
+        let begin: Vec<bool> = runs.iter().map(open).collect();
+        runs.iter_mut().for_each(|run| run.id = None);
+        for (place, _) in begin.into_iter().enumerate().filter(|(_, begins)| *begins) {
+            runs[place].id = Some(other.begin(&with_relations(&runs, place))?);
         }
-        self.ledger = Some(ledger);
-        Some(path.display().to_string())
+        Ok(runs)
     }
+}
+
+/// A new ledger in the directory for temporary files.
+fn temporary() -> Option<Ledger> {
+    let path = std::env::temp_dir().join(format!("headroom-ledger-{}.sqlite", std::process::id()));
+    // Nobody else has made a file or a link of this name.
+    File::options().write(true).create_new(true).mode(0o600).open(&path).ok()?;
+    Ledger::open(&path).ok()
+}
+
+/// Where the runs are instead.
+fn tell_place(other: &Ledger) {
+    let place = other.place();
+    output::tell(&format!(
+        "this run is recorded in {place} instead; to take it to another ledger later: headroom ledger export --ledger {place} | headroom ledger import - --ledger PATH|URL\n"
+    ));
 }
 
 /// The run at this place, with the numbers of those that it belongs to, as far as this ledger has them.
@@ -226,17 +259,86 @@ fn with_relations(runs: &[Recorded], place: usize) -> NewRun {
     NewRun { parent: number(*parent), repeat_of: number(*repeat_of), ..run.clone() }
 }
 
-/// The command line as it was typed, without the password of a ledger.
-fn command_line() -> String {
-    let mut after_flag = false;
-    let shown = |text: std::ffi::OsString| {
+/// The command line as it was typed, without the password of a ledger and without the values of headers that hold secrets.
+fn command_line(arguments: impl Iterator<Item = OsString>) -> String {
+    let mut flag = String::new();
+    let shown = |text: OsString| {
         let lossy = text.to_string_lossy().into_owned();
-        let is_place = std::mem::replace(&mut after_flag, lossy == "--ledger");
-        match lossy.strip_prefix("--ledger=") {
-            Some(place) => format!("--ledger={}", Location::from(std::ffi::OsString::from(place))),
-            None if is_place => Location::from(text).to_string(),
-            None => lossy,
-        }
+        let before = std::mem::replace(&mut flag, lossy.clone());
+        let begins =
+            |name: &str| lossy.strip_prefix(name).map(|rest| (name.to_owned(), OsString::from(rest)));
+        let (flag, value) = match before.as_str() {
+            "--ledger" | "-H" | "--header" => (String::new(), text),
+            _ => match ["--ledger=", "--header=", "-H"].into_iter().find_map(begins) {
+                Some(found) => found,
+                None => return lossy,
+            },
+        };
+        let value = match before.contains("ledger") || flag.contains("ledger") {
+            true => Location::from(value).to_string(),
+            false => without_secret(&value.to_string_lossy()),
+        };
+        flag + &value
     };
-    std::env::args_os().map(shown).collect::<Vec<_>>().join(" ")
+    arguments.map(shown).collect::<Vec<_>>().join(" ")
+}
+
+/// A header as `Name: value`, without its value if that may be a secret.
+fn without_secret(header: &str) -> String {
+    match header.split_once(':') {
+        Some((name, value)) if is_credential(name.trim().as_bytes()) || looks_secret(name, value.trim()) => {
+            format!("{name}: ***")
+        }
+        _ => header.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about() -> About<'static> {
+        About { command: "load", target: "http://127.0.0.1:1/", config: "{}".to_owned(), parent: None }
+    }
+
+    #[test]
+    fn what_was_measured_goes_to_another_ledger_where_the_first_one_is_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, usual) = (folder.path().join("first.sqlite"), folder.path().join("usual.sqlite"));
+        let mut recorder = Recorder::of(Some(Ledger::open(&first).unwrap()), Some(usual.clone()));
+        let done = recorder.begin(about());
+        recorder.finish(done, None, None);
+        let whole = recorder.begin(about());
+        let part = recorder.begin(About { parent: Some(whole), ..about() });
+        let full = Location::from(&first);
+        recorder.attempt(|ledger, _| match ledger.place() == &full {
+            true => Err(ledger::Error::Full { place: full.clone() }),
+            false => Ok(()),
+        });
+        recorder.finish(part, None, None);
+        recorder.finish(whole, None, None);
+        let other = Ledger::open(&usual).unwrap();
+        let [whole, part]: [RunId; 2] = ["r1", "r2"].map(|number| number.parse().unwrap());
+        let of = |id: RunId| {
+            let run = other.run(id).unwrap();
+            (run.begun.parent, run.ended.is_some())
+        };
+        assert_eq!((of(whole), of(part)), ((None, true), (Some(whole), true)));
+    }
+
+    #[test]
+    fn the_command_line_has_no_secrets() {
+        for (typed, shown) in [
+            (
+                "load -H Authorization:x --header=X-Api-Key:y",
+                "load -H Authorization: *** --header=X-Api-Key: ***",
+            ),
+            ("load -HCookie:a=b -H Accept:text/html", "load -HCookie: *** -H Accept:text/html"),
+            ("load --header X:eyJhbGciOi -H X-More:2", "load --header X: *** -H X-More:2"),
+            ("runs --ledger postgres://me:pw@db/x", "runs --ledger postgres://me:***@db/x"),
+            ("runs --ledger=postgres://me:pw@db/x -r 1", "runs --ledger=postgres://me:***@db/x -r 1"),
+        ] {
+            assert_eq!(command_line(typed.split(' ').map(OsString::from)), shown);
+        }
+    }
 }

@@ -317,7 +317,9 @@ pub(crate) fn check(database: &Database, expected: Option<&str>) -> Result<Check
                 OR EXISTS (SELECT 1 FROM answer_check WHERE answer_check.run = run.id)
                 OR result IS NOT NULL OR error IS NOT NULL";
     let line = "SELECT 1 FROM listed WHERE listed.run = run.id AND listed.command = run.command
-                AND listed.target = run.target AND listed.started_us = run.started_us";
+                AND listed.target = run.target AND listed.started_us = run.started_us
+                AND coalesce(listed.parent, 0) = coalesce(run.parent, 0) AND coalesce(listed.answered, -1) =
+                coalesce((SELECT answered FROM measurement WHERE measurement.run = run.id), -1)";
     let (begun, ended, deleted) = (entries(BEGUN), entries(ENDED), entries(DELETED));
     for (condition, what) in [
         (format!("NOT EXISTS {begun}"), "no entry says that it began"),

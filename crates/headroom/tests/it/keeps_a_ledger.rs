@@ -56,6 +56,37 @@ impl Ledger {
     }
 }
 
+/// With a ledger that is none, and then with a default file that is none either.
+#[test]
+fn a_run_is_recorded_elsewhere_where_its_ledger_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let usual = at("headroom").join("ledger.sqlite");
+    std::fs::write(at("broken"), "no database, but more than its first bytes say").unwrap();
+    let load = || {
+        let mut command = headroom(&["load", "http://127.0.0.1:1/", "-n", "1"]);
+        command.env("HEADROOM_LEDGER", at("broken")).env("XDG_DATA_HOME", folder.path());
+        command.env("TMPDIR", folder.path());
+        text(&command.output().unwrap().stderr).to_owned()
+    };
+    let runs = |place: &str| {
+        let output = headroom(&["runs", "--json", "--ledger", place]).output().unwrap();
+        json(&output).as_array().unwrap().len()
+    };
+    let said = load();
+    assert!(said.contains("broken is not a ledger") && said.contains(usual.to_str().unwrap()), "{said}");
+    assert_eq!(runs(usual.to_str().unwrap()), 1, "{said}");
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{end}", usual.display()));
+    }
+    std::fs::copy(at("broken"), &usual).unwrap();
+    let said = load();
+    let (_, after) = said.split_once("this run is recorded in ").unwrap_or_else(|| panic!("{said}"));
+    let (place, _) = after.split_once(' ').unwrap();
+    assert!(Path::new(place).starts_with(folder.path()) && place.contains("headroom-ledger-"), "{said}");
+    assert_eq!(runs(place), 1, "{said}");
+}
+
 #[test]
 fn a_run_is_named_noted_found_and_listed() {
     let ledger = Ledger::with_runs();

@@ -317,6 +317,11 @@ pub(super) fn what_was_changed_is_found(place: &Location) {
             "UPDATE listed SET target = 'http://a/0' WHERE run = 1".to_owned(),
             "lists leave it out",
         ),
+        (
+            "UPDATE listed SET parent = 1 WHERE run = 2".to_owned(),
+            "UPDATE listed SET parent = NULL WHERE run = 2".to_owned(),
+            "lists leave it out",
+        ),
     ] {
         ledger.database.run(&change).unwrap();
         let problems = ledger.check(None).unwrap().problems;
