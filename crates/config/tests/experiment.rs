@@ -117,6 +117,7 @@ fn problems_of_the_arms() {
         ("- value: 4", "- value: 4\n    env: { THREADS: 8 }"),
         ("time: 10m", "second_control: never"),
         ("candidates:\n", "candidates:\n  - { value: 4, url: 'http://127.0.0.1:80' }\n"),
+        ("- value: 4", "- value: control"),
         (
             "  command: serve -w 2 -b 127.0.0.1:{port}\n",
             "  url: http://127.0.0.1:80\nsecond_control: first\n"

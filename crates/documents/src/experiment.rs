@@ -221,6 +221,8 @@ pub struct Plan {
     pub blocks: usize,
     /// The smallest effect that the whole time finds.
     pub detectable_effect: f64,
+    /// US dollars for the services in the promised time; `None` without the price of a server.
+    pub cost: Option<f64>,
 }
 
 /// How much equal services differ from block to block, in the primary measure.
@@ -429,7 +431,8 @@ impl Experiment {
                 rows.row(of, format!("{} was {state}: {reason}", candidate.value));
             }
         }
-        answers::rows(&self.answers, &mut rows);
+        let first = self.answers.arms.first().filter(|_| self.search.is_some());
+        answers::rows(&self.answers, first.map(|arm| arm.arm.as_str()), &mut rows);
         for (place, note) in self.notes.iter().enumerate() {
             rows.row(if place == 0 { "notes" } else { "" }, format!("- {note}"));
         }
@@ -488,7 +491,7 @@ impl Experiment {
         let measure = measure_words(verdict.measure);
         let interval = interval(verdict);
         let what = match verdict.candidate.split_once(" x ") {
-            Some((one, other)) => format!("{one} and {other} together, beyond their own effects"),
+            Some((one, other)) => format!("{one} and {other} together, beyond the effects of each alone"),
             None => {
                 let name = &verdict.candidate;
                 // The first service has the first value of each variable, the last one the second.
@@ -581,6 +584,9 @@ impl Experiment {
                 rows.row("", format!("{} as wanted needs more time", percent(plan.wanted_effect)));
             } else {
                 rows.row("", format!("the whole time finds {}", percent(plan.detectable_effect)));
+            }
+            if let Some(cost) = plan.cost {
+                rows.row("", format!("the services cost ${cost:.2} for that time"));
             }
         }
         if let Some(noise) = self.noise_floor {

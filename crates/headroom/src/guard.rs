@@ -37,7 +37,7 @@ impl GuardArgs {
     /// The host, its address, the rate and the flag that allows it.
     pub fn check(&self, plan: &Plan) -> Result<(), GuardError> {
         let peak = plan.model.peak_rate();
-        plan.servers().iter().try_for_each(|server| self.check_server(server, peak))
+        plan.work.servers().iter().try_for_each(|server| self.check_server(server, peak))
     }
 
     /// Whether one server may be loaded; `peak` is `None` if the service determines the rate.

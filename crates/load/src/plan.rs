@@ -6,8 +6,10 @@ use crate::layout::{Layout, Span};
 use crate::request_log::RequestLog;
 use crate::scenario::Scenario;
 use crate::{Profile, Schedule, Target, Trace, UserProfile};
+use http::codec::method::is_safe;
 use http::dial::Scheme;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,6 +62,28 @@ pub enum Work {
     },
 }
 
+impl Work {
+    /// The servers that it names, each once, by authority and port.
+    pub fn servers(&self) -> Vec<Server> {
+        let mut servers: Vec<Server> = match self {
+            Work::Targets(targets) => targets.list.iter().map(|target| target.server.clone()).collect(),
+            Work::Scenario { servers, .. } => servers.to_vec(),
+        };
+        servers
+            .sort_by(|a, b| (&a.origin.authority, a.origin.port).cmp(&(&b.origin.authority, b.origin.port)));
+        servers.dedup();
+        servers
+    }
+
+    /// Its address, if there is one server at one address.
+    pub fn only_address(&self) -> Option<SocketAddr> {
+        match self.servers().as_slice() {
+            [server] => server.socket_address(),
+            _ => None,
+        }
+    }
+}
+
 /// Prepared requests and the endpoints of their results.
 #[derive(Debug, Clone)]
 pub struct Targets {
@@ -104,6 +128,15 @@ impl Targets {
     /// The same requests, but [`Plan::arrival_header`] carries `labels[n]` for arrival n, such as its user.
     pub fn labelled(self, labels: Arc<[u32]>) -> Self {
         Targets { labels: Some(labels), ..self }
+    }
+
+    /// The place of a request to ask a service with whether it is ready: by turns one of the first ones that change no data, or
+    /// else the first one.
+    pub fn harmless(&self, turn: usize) -> u32 {
+        let first = self.list.iter().take(HARMLESS_MAX).zip(0..);
+        let places: Vec<u32> =
+            first.filter(|(target, _)| is_safe(target.method.as_bytes())).map(|(_, place)| place).collect();
+        if places.is_empty() { 0 } else { places[turn % places.len()] }
     }
 
     /// The names of the endpoints, in the order of the results.
@@ -264,21 +297,9 @@ impl Plan {
         }
     }
 
-    /// The servers that the plan names, each once, by authority and port.
-    pub fn servers(&self) -> Vec<Server> {
-        let mut servers: Vec<Server> = match &self.work {
-            Work::Targets(targets) => targets.list.iter().map(|target| target.server.clone()).collect(),
-            Work::Scenario { servers, .. } => servers.to_vec(),
-        };
-        servers
-            .sort_by(|a, b| (&a.origin.authority, a.origin.port).cmp(&(&b.origin.authority, b.origin.port)));
-        servers.dedup();
-        servers
-    }
-
     /// Whether one of its servers is reached over TLS.
     pub fn uses_tls(&self) -> bool {
-        self.servers().iter().any(|server| server.origin.scheme == Scheme::Https)
+        self.work.servers().iter().any(|server| server.origin.scheme == Scheme::Https)
     }
 
     /// The schedule of the open model.
@@ -408,6 +429,8 @@ pub(crate) fn share(all: u32, worker: u32, workers: u32) -> u32 {
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Below this many requests a second, one worker is enough for any machine.
 const ONE_WORKER: f64 = 10_000.0;
+/// So many requests of a list are asked by turns.
+const HARMLESS_MAX: usize = 10;
 
 #[cfg(test)]
 mod tests {

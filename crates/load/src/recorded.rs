@@ -27,7 +27,8 @@ pub enum Base<'a> {
 }
 
 impl Recorded<'_> {
-    /// The request, ready to be sent, named after its method and path.
+    /// The request, ready to be sent, named after its method and path. A header of `more_headers` replaces those of the
+    /// same name: what a capture has masked is no credential.
     ///
     /// # Errors
     /// As for [`Target::new`].
@@ -38,10 +39,15 @@ impl Recorded<'_> {
         more_headers: &[String],
     ) -> Result<Target, TargetError> {
         let elsewhere = matches!(base, Base::All(_));
+        let is_replaced = |name: &str| {
+            let mut names = more_headers.iter().filter_map(|line| line.split_once(':'));
+            names.any(|(other, _)| other.eq_ignore_ascii_case(name))
+        };
         let mut lines: Vec<String> = self
             .headers
             .iter()
-            .filter(|(name, _)| !(framing(name) || elsewhere && name.eq_ignore_ascii_case("host")))
+            .filter(|(name, _)| !(framing(name) || is_replaced(name)))
+            .filter(|(name, _)| !(elsewhere && name.eq_ignore_ascii_case("host")))
             .map(|(name, value)| format!("{name}: {value}"))
             .collect();
         lines.extend_from_slice(more_headers);
@@ -72,6 +78,7 @@ fn framing(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::dial::Resolver;
 
     #[test]
     fn a_path_goes_to_the_base_and_a_host_only_where_it_is_asked_for() {
@@ -87,5 +94,19 @@ mod tests {
         ] {
             assert_eq!(base.whole(url), whole, "{url}");
         }
+    }
+
+    #[test]
+    fn an_added_header_replaces_a_masked_one() {
+        let recorded = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let headers = [recorded("cookie", "sid=8f3a"), recorded("Accept", "text/html")];
+        let request = Recorded { method: "GET", url: "/a", headers: &headers, body: &[] };
+        let resolver = Resolver::default();
+        let mut servers = Servers::new(&resolver);
+        let more = ["Cookie: sid=1".to_owned(), "X-More: 2".to_owned()];
+        let target = request.target(&mut servers, Base::All("http://127.0.0.1:1"), &more).unwrap();
+        let sent: Vec<(&str, &str)> =
+            target.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(sent, [("Accept", "text/html"), ("Cookie", "sid=1"), ("X-More", "2")]);
     }
 }

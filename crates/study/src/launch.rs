@@ -119,6 +119,7 @@ impl Launched {
         within: Duration,
         probe: &Probe<'_>,
     ) -> Result<(), NoLaunch> {
+        let (mut attempt, mut patience) = (0, PROBE);
         loop {
             if (probe.interrupted)() {
                 return Err(NoLaunch::Interrupted);
@@ -126,8 +127,14 @@ impl Launched {
             if let Some((status, output)) = self.ended() {
                 return Err(NoLaunch::Ended { status, output });
             }
-            if responds(probe) {
+            let asked = Instant::now();
+            if responds(probe, attempt, patience) {
                 return Ok(());
+            }
+            attempt += 1;
+            // A slow service is no dead one.
+            if asked.elapsed() >= patience {
+                patience *= 2;
             }
             if Instant::now() > until {
                 return Err(NoLaunch::NotReady { within, output: self.last_lines() });
@@ -205,15 +212,25 @@ fn keep(pipe: impl Read + Send + 'static, lines: &Arc<Mutex<VecDeque<String>>>) 
     });
 }
 
-/// Whether the target has a good response to one request.
-pub(crate) fn responds(probe: &Probe<'_>) -> bool {
+/// Whether something has a good response now: a single request says so within [`PROBE`].
+pub(crate) fn is_in_use(probe: &Probe<'_>) -> bool {
+    responds(probe, 0, PROBE)
+}
+
+/// Whether the target has a good response to one request. Attempts take turns with the first requests of a list, because one of them
+/// may have no good response.
+fn responds(probe: &Probe<'_>, attempt: usize, patience: Duration) -> bool {
+    let work = match probe.work {
+        Work::Targets(targets) => Work::Targets(targets.clone().in_order([targets.harmless(attempt)].into())),
+        scenario @ Work::Scenario { .. } => scenario.clone(),
+    };
     let plan = Plan {
         requests: Some(1),
         duration: None,
-        timeout: probe.timeout.min(PROBE),
+        timeout: probe.timeout.min(patience),
         connecting: probe.connecting.clone(),
         keep_alive: probe.keep_alive,
-        ..Plan::new(probe.work.clone(), Model::closed(NonZeroU32::MIN))
+        ..Plan::new(work, Model::closed(NonZeroU32::MIN))
     };
     let Ok(mut drive) = Drive::start(plan, &Watch { every: LOOK, ..Watch::default() }) else { return false };
     while !drive.look(|_| None::<()>).map_or(true, |look| look.finished) {}
@@ -224,7 +241,7 @@ pub(crate) fn responds(probe: &Probe<'_>) -> bool {
 const NAP: Duration = Duration::from_millis(20);
 /// How often a probe is looked at.
 const LOOK: Duration = Duration::from_millis(5);
-/// The time-out of a probe.
+/// The time-out of the first probe; later ones wait longer if that was reached.
 const PROBE: Duration = Duration::from_secs(2);
 /// How long a service may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);

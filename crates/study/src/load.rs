@@ -24,12 +24,11 @@ pub use outcome::{Outcome, Verdict};
 use crate::doctor::Attendance;
 use crate::drive::{Drive, Look};
 use ::load::threshold::{Judged, Threshold, evaluate};
-use ::load::{Arrivals, Model, Plan, Progress, Running, Server, StartError, Watch as Looks};
+use ::load::{Arrivals, Model, Plan, Progress, Running, StartError, Watch as Looks};
 use documents::run::{Asked, Ended};
 use host::{Finding, Service, preflight};
 use measure::Measurement;
 use outcome::said;
-use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -241,14 +240,8 @@ impl Watching {
 
 /// Begins to examine the service, if it is on this machine and one process with its descendants.
 fn attend(plan: &Plan) -> Option<Attendance> {
-    let address = only_address(&plan.servers())?;
+    let address = plan.work.only_address()?;
     Some(Attendance::begin(move || Service::listening_at(address)))
-}
-
-/// The address of a service, if there is one service at one address.
-pub(crate) fn only_address(servers: &[Server]) -> Option<SocketAddr> {
-    let [server] = servers else { return None };
-    server.socket_address()
 }
 
 /// The plan with the seed of its repetition, counted from 0; the first has the plan's seed.

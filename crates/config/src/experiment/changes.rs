@@ -3,8 +3,8 @@
 //!
 //! ## Why words
 //! A command is all that starts a service, so that what differs between two arms is in it, in its environment, or in a file that it
-//! names. A flag with its value is one change. Two changes in different places are two variables,
-//! and their effects could not be told apart.
+//! names. A flag with its value is one change, and so are other adjacent words, such as another program with its script; of variables
+//! before a program, and of lines, each is one. Two changes are two variables, and their effects could not be told apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct Recorded<'a> {
 /// A difference between the control and a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Adjacent words of the command; empty where there are none.
+    /// A flag with its value, or other adjacent words of the command; empty where there are none.
     Words {
         /// In the control.
         control: String,
@@ -36,7 +36,7 @@ pub enum Change {
     },
     /// A variable of the environment.
     Env(String),
-    /// Adjacent lines of a file that the command names.
+    /// A line of a file that the command names, or several where there is another number of them.
     Lines {
         /// The file of the candidate.
         file: String,
@@ -50,20 +50,24 @@ pub fn changes(control: &Recorded<'_>, candidate: &Recorded<'_>) -> Vec<Change> 
     let [ours, theirs] = [control, candidate].map(words);
     let mut found = Vec::new();
     for (from, to) in hunks(&ours, &theirs) {
+        // Both commands have the same word before.
+        let after_flag = from.start > 0 && ours[from.start - 1].starts_with('-');
         let (from, to) = (&ours[from], &theirs[to]);
         match (file_of(from), file_of(to)) {
             (Some(before), Some(after)) => {
                 let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
                 let changed = hunks(&lines(&before), &lines(&after));
                 let file = to.join(" ");
-                found.extend(
-                    changed
-                        .into_iter()
-                        .map(|(_, to)| Change::Lines { file: file.clone(), line: to.start + 1 }),
-                );
+                for (from, to) in changed {
+                    let each = if from.len() == to.len() { to.len() } else { 1 };
+                    found.extend(
+                        (to.start..to.start + each)
+                            .map(|at| Change::Lines { file: file.clone(), line: at + 1 }),
+                    );
+                }
             }
             _ => {
-                let (from, to) = (flags(from), flags(to));
+                let (from, to) = (pieces(from, after_flag), pieces(to, after_flag));
                 let piece = |pieces: &[String], at: usize| pieces.get(at).cloned().unwrap_or_default();
                 found.extend(
                     (0..from.len().max(to.len()))
@@ -93,22 +97,27 @@ fn words(recorded: &Recorded<'_>) -> Vec<String> {
     recorded.command.split_whitespace().map(word).collect()
 }
 
-/// Words as flags with their values; a value whose flag is not among them is by itself.
-fn flags(words: &[String]) -> Vec<String> {
+/// Words as flags with their values. The first word may be the value of the flag before it; variables before a program are by
+/// themselves.
+fn pieces(words: &[String], after_flag: bool) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
-    for word in words {
+    let is_variable = |word: &String| word.contains('=') && !word.starts_with('-');
+    let variables = words.iter().take_while(|word| is_variable(word)).count();
+    for (at, word) in words.iter().enumerate() {
+        let begins = word.starts_with('-') || at <= variables || at == 1 && after_flag;
         match pieces.last_mut() {
-            Some(last) if !word.starts_with('-') => *last += &format!(" {word}"),
+            Some(last) if !begins => *last += &format!(" {word}"),
             _ => pieces.push(word.clone()),
         }
     }
     pieces
 }
 
-/// The text of the file that a single word names.
+/// The text of the file that a single word names, or the value of a flag.
 fn file_of(words: &[String]) -> Option<String> {
     let [word] = words else { return None };
-    let path = Path::new(word);
+    let value = word.split_once('=').filter(|_| word.starts_with('-')).map(|(_, value)| value);
+    let path = Path::new(value.unwrap_or(word));
     let mut text = String::new();
     path.is_file().then(|| File::open(path).ok())??.take(FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
     Some(text)
@@ -215,6 +224,9 @@ mod tests {
                 vec!["`2` is `4`", "`1` is `8`"],
             ),
             ("a b c d", "a c d e", vec!["`b` is nothing", "nothing is `e`"]),
+            ("gunicorn -w 2 app:a", "gunicorn -w 4 app:b", vec!["`2` is `4`", "`app:a` is `app:b`"]),
+            ("A=1 B=2 serve", "A=3 B=4 serve", vec!["`A=1` is `A=3`", "`B=2` is `B=4`"]),
+            ("A=1 python app.py", "A=1 node server.js", vec!["`python app.py` is `node server.js`"]),
         ] {
             assert_eq!(said(control, candidate), changes, "{control} / {candidate}");
         }
@@ -229,10 +241,12 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             path.display().to_string()
         };
-        let one = file("one.conf", "workers 2\nlog on\nbacklog 10\n");
-        let other = file("other.conf", "workers 4\nlog on\nbacklog 20\n");
-        let found = said(&format!("nginx -c {one}"), &format!("nginx -c {other}"));
-        assert_eq!(found, [format!("line 1 of {other}"), format!("line 3 of {other}")]);
+        let one = file("one.conf", "workers 2\nconnections 10\nlog on\nbacklog 10\n");
+        let other = file("other.conf", "workers 4\nconnections 20\nlog on\nbacklog 20\n");
+        let lines = [1, 2, 4].map(|line| format!("line {line} of {other}"));
+        assert_eq!(said(&format!("nginx -c {one}"), &format!("nginx -c {other}")), lines);
+        let lines = [1, 2, 4].map(|line| format!("line {line} of --config={other}"));
+        assert_eq!(said(&format!("nginx --config={one}"), &format!("nginx --config={other}")), lines);
         std::fs::remove_dir_all(&folder).unwrap();
 
         let env = |value: &str| {

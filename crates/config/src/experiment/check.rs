@@ -343,6 +343,11 @@ fn candidates(
             let help = "verdicts are named by the value; give it another one".to_owned();
             report.wrong(&at.value.value.place, message, "again", help);
         }
+        if ARMS.contains(&candidate.value.as_str()) {
+            let message = format!("`{}` is the name of another service of the experiment", candidate.value);
+            let help = "verdicts are named by the value; give it another one".to_owned();
+            report.wrong(&at.value.value.place, message, "taken", help);
+        }
         if let Some((control, _)) = control {
             one_variable(control, &candidate, at, report);
         }
@@ -350,6 +355,9 @@ fn candidates(
     }
     found
 }
+
+/// What results call the other services.
+const ARMS: [&str; 2] = ["control", "second control"];
 
 /// Refuses a candidate that differs from the control in more than one place.
 fn one_variable(control: &Arm, candidate: &Arm, at: &At<ArmTable>, report: &mut Report) {

@@ -51,8 +51,8 @@ pub struct Found {
 pub struct Standing {
     /// The place of the value.
     pub place: usize,
-    /// Worse if the value was eliminated, which another value than the pick may have done; the same if it differs from the
-    /// pick by less than the margin.
+    /// Worse if the interval is on that side; the same if the value differs from the pick by less than the margin. A value that
+    /// was eliminated by another one than the pick may be neither.
     pub finding: Finding,
     /// The effect of the value in place of the pick, in the unit of the measure's effect.
     pub effect: Interval,
@@ -176,11 +176,11 @@ impl Elimination {
             let side = if place < pick { 1.0 } else { -1.0 };
             let Interval { low, high } = centre.interval();
             let (low, high) = if place < pick { (low, high) } else { (-high, -low) };
-            let (_, excess) = self.excess(place, pick);
+            let (at_least, excess) = self.excess(place, pick);
             Standing {
                 place,
                 finding: match () {
-                    () if !self.remaining.contains(&place) => Finding::Worse,
+                    () if at_least > 0.0 => Finding::Worse,
                     () if excess <= self.margin() && self.excess(pick, place).1 <= self.margin() => {
                         Finding::Same
                     }
@@ -269,18 +269,28 @@ impl Elimination {
                 let excess = |other: &usize| self.median_excess(place, *other);
                 self.remaining.iter().map(excess).fold(0.0, f64::max)
             };
-            let best = self
-                .remaining
-                .iter()
-                .copied()
-                .reduce(|best, place| if worst(place) < worst(best) { place } else { best });
+            // Of a value that was not measured beside another one, nothing is known.
+            let is_measured = |place: &usize| {
+                self.remaining
+                    .iter()
+                    .any(|other| other != place && !self.differences(*place, *other).is_empty())
+            };
+            let (measured, others): (Vec<usize>, Vec<usize>) =
+                self.remaining.iter().copied().partition(is_measured);
+            let known = if measured.is_empty() { others } else { measured };
+            let best =
+                known.into_iter().reduce(|best, place| if worst(place) < worst(best) { place } else { best });
             best.unwrap_or(0)
         })
     }
 
+    /// The differences of two values in the rounds in which both were measured.
+    fn differences(&self, one: usize, other: usize) -> Vec<f64> {
+        self.pairs[one.min(other) * self.count + one.max(other)].differences().collect()
+    }
+
     fn median_excess(&self, one: usize, other: usize) -> f64 {
-        let (first, second) = (one.min(other), one.max(other));
-        let differences: Vec<f64> = self.pairs[first * self.count + second].differences().collect();
+        let differences = self.differences(one, other);
         let side = if (one < other) == (self.measure.better == Better::Lower) { 1.0 } else { -1.0 };
         side * median(&differences)
     }

@@ -2,8 +2,9 @@
 //!
 //! In each replicate every combination of levels is measured once, in random order. The effect of a variable is the mean
 //! over the combinations with its high level minus that over the others, so that every block counts for every effect
-//! (Box, Hunter and Hunter, "Statistics for Experimenters", chapter 5). An interaction of two variables is half the
-//! difference between the effects of one at both levels of the other. With random order an effect of nothing is
+//! (Box, Hunter and Hunter, "Statistics for Experimenters", chapter 5). An interaction of two variables is the
+//! difference between the effects of one at both levels of the other: what both high levels change beyond the sum of what each
+//! changes by itself. (The book takes half of it.) With random order an effect of nothing is
 //! symmetric, so the intervals are those of [`stats::Centre`], corrected for the number of effects.
 
 use super::elimination::first_finding;
@@ -17,7 +18,7 @@ use stats::{Centre, Interval, Rng, median};
 pub enum Contrast {
     /// The effect of one variable, by its place.
     Main(usize),
-    /// How much the effect of one variable depends on the other.
+    /// By how much the effect of one variable differs between the levels of the other.
     Interaction(usize, usize),
 }
 
@@ -79,12 +80,17 @@ impl Factorial {
             values.iter().map(|value| self.measure.difference(base, *value)).collect();
         let Some(distances) = distances.filter(|all| all.len() == 1 << self.variables) else { return };
         let resolution = self.measure.resolution(u64::MAX);
-        let half = 0.5 * distances.len() as f64;
+        let count = distances.len() as f64;
         for (contrast, centre) in &mut self.effects {
             let signed = |(combination, value): (usize, &f64)| {
                 if contrast.is_high(combination) { *value } else { -value }
             };
-            centre.add(distances.iter().enumerate().map(signed).sum::<f64>() / half, resolution);
+            // A difference of means over halves, or two such differences over quarters.
+            let each = match contrast {
+                Contrast::Main(_) => 0.5 * count,
+                Contrast::Interaction(..) => 0.25 * count,
+            };
+            centre.add(distances.iter().enumerate().map(signed).sum::<f64>() / each, resolution);
         }
     }
 
@@ -159,6 +165,20 @@ mod tests {
         for none in [Contrast::Interaction(0, 1), Contrast::Interaction(0, 2)] {
             assert_ne!(finding(none), Some(Finding::Better), "{none:?}");
             assert_ne!(finding(none), Some(Finding::Worse), "{none:?}");
+        }
+    }
+
+    /// The last combination alone is larger by a tenth.
+    #[test]
+    fn an_interaction_is_what_both_change_beyond_each_alone() {
+        let mut factorial = Factorial::new(Measure::new(Figure::ProcessorTime), 2, 20, 0.05);
+        for _ in 0..20 {
+            factorial.observe(&[Some(1.0), Some(1.0), Some(1.0), Some(1.1)]);
+        }
+        let estimates: Vec<f64> = factorial.effects().iter().filter_map(|effect| effect.estimate).collect();
+        let half = libm::sqrt(1.1) - 1.0;
+        for (found, expected) in estimates.into_iter().zip([half, half, 0.1]) {
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
         }
     }
 

@@ -130,6 +130,16 @@ fn the_standings_compare_each_value_with_the_pick() {
     assert!(first.rounds >= Elimination::rounds_min(3, ROUNDS, 0.05), "{first:?}");
 }
 
+/// The time may be over in the middle of the first round.
+#[test]
+fn the_pick_is_one_that_was_measured() {
+    let mut search = Elimination::new(Measure::new(Figure::ProcessorTime), 4, ROUNDS, 0.05);
+    search.observe(&[(2, Some(2.0)), (3, Some(1.0))]);
+    assert_eq!(search.found().pick, 3);
+    search.remove(3);
+    assert_eq!(search.found().remaining, [0, 1, 2]);
+}
+
 #[test]
 fn a_value_that_answers_with_errors_is_removed() {
     let mut search = Elimination::new(Measure::new(Figure::ProcessorTime), 3, ROUNDS, 0.05);

@@ -1,13 +1,15 @@
-//! How the answers of candidates differ from those of the control, in sentences.
+//! How the answers of candidates differ from those of the control, or of another service, in sentences.
 
 use super::{Answers, Difference, Part};
 use crate::words::{Rows, counted};
 use report::{Tone, grouped};
 
-pub(super) fn rows(answers: &Answers, rows: &mut Rows) {
+/// `other` is the value with which the others are compared, in place of a control.
+pub(super) fn rows(answers: &Answers, other: Option<&str>, rows: &mut Rows) {
     if !answers.wanted {
         return;
     }
+    let whose = other.unwrap_or("the control");
     let mut name = "answers";
     let mut row = |text: String, rows: &mut Rows| rows.row(std::mem::take(&mut name), text);
     if answers.control_pairs < PAIRS_MIN && answers.differences.is_empty() {
@@ -19,17 +21,18 @@ pub(super) fn rows(answers: &Answers, rows: &mut Rows) {
     candidates.dedup();
     for candidate in candidates {
         let of_it = || answers.differences.iter().filter(|one| one.candidate == candidate);
-        row(format!("DIFFERENT: candidate {candidate} does not answer as the control does"), rows);
+        let what = if other.is_some() { "" } else { "candidate " };
+        row(format!("DIFFERENT: {what}{candidate} does not answer as {whose} does"), rows);
         rows.stress_until(':', Tone::Bad);
         for difference in of_it().take(SHOWN) {
-            rows.row("", format!("- {}", sentence(difference)));
+            rows.row("", format!("- {}", sentence(difference, other.unwrap_or("control"))));
         }
         if let Some(more) = of_it().count().checked_sub(SHOWN).filter(|more| *more > 0) {
             rows.row("", format!("- {} (--json has them)", counted(more as u64, "more difference")));
         }
     }
     if answers.differences.is_empty() {
-        let text = format!("the same as those of the control in {} comparisons", grouped(answers.compared));
+        let text = format!("the same as those of {whose} in {} comparisons", grouped(answers.compared));
         row(text, rows);
     }
     // A field tells more than the size that changes with it.
@@ -38,7 +41,7 @@ pub(super) fn rows(answers: &Answers, rows: &mut Rows) {
         let parts = counted(answers.ignored.len() as u64, "part");
         let (differ, are) = if answers.ignored.len() == 1 { ("differs", "is") } else { ("differ", "are") };
         let text = format!(
-            "{parts} that {differ} between answers of the control too {are} ignored, such as {}",
+            "{parts} that {differ} between answers of {whose} too {are} ignored, such as {}",
             place(first)
         );
         row(text, rows);
@@ -52,7 +55,7 @@ pub(super) fn rows(answers: &Answers, rows: &mut Rows) {
     }
 }
 
-fn sentence(difference: &Difference) -> String {
+fn sentence(difference: &Difference, other: &str) -> String {
     let Difference { route, what, path, count, of, examples, .. } = difference;
     let part = Part { route: route.clone(), what, path: path.clone() };
     let often = format!("({} of {})", grouped(*count), grouped(*of));
@@ -62,7 +65,7 @@ fn sentence(difference: &Difference) -> String {
     let values = if candidate == control {
         format!("other values of the form {control}")
     } else {
-        format!("{candidate}, control {control}")
+        format!("{candidate}, {other} {control}")
     };
     format!("{}: {values} {often}", place(&part))
 }
@@ -90,7 +93,7 @@ mod tests {
 
     fn text(answers: Answers) -> String {
         let mut all = Rows::default();
-        rows(&Answers { wanted: true, complete: true, ..answers }, &mut all);
+        rows(&Answers { wanted: true, complete: true, ..answers }, None, &mut all);
         all.text(Terminal { width: 110, colours: false })
     }
 
@@ -131,7 +134,7 @@ mod tests {
             difference("size", None, "10 bytes", Some("11 bytes")),
         ];
         let lines = difference("field", Some("line"), "6 lines", Some("86 lines"));
-        assert_eq!(sentence(&lines), "/items length: 86 lines, control 6 lines (31 of 40)");
+        assert_eq!(sentence(&lines, "control"), "/items length: 86 lines, control 6 lines (31 of 40)");
         assert_eq!(
             text(Answers { differences, undecided: 2, ignored: Vec::new(), ..equal }),
             "answers    DIFFERENT: candidate 4 does not answer as the control does\n\
@@ -150,7 +153,7 @@ mod tests {
         let few = Answers { compared: 3, control_pairs: 3, ..Answers::default() };
         assert_eq!(text(few.clone()), "answers    3 answers compared: too few to tell whether they differ\n");
         let mut all = Rows::default();
-        rows(&Answers { wanted: false, ..few }, &mut all);
+        rows(&Answers { wanted: false, ..few }, None, &mut all);
         assert!(all.into_rows().is_empty());
     }
 }

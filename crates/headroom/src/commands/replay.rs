@@ -90,7 +90,7 @@ pub struct Args {
     )]
     user_header: Option<String>,
 
-    /// Header to add to the recorded ones, as 'Name: value'; can be repeated
+    /// Header in place of recorded ones of its name, as 'Name: value'; can be repeated
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Request")]
     headers: Vec<String>,
 

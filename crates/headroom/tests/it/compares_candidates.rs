@@ -1,4 +1,5 @@
 use crate::disturbance::again_if_disturbed;
+use crate::peers::peer;
 use crate::programs::{beside_others, headroom, refused, text};
 use crate::schema::check;
 use serde_json::Value;
@@ -197,6 +198,92 @@ fn the_best_of_many_values_is_found_with_recorded_requests() {
         let log = text(&log.stdout);
         assert!(log.contains("wait: 4 of 4 values") && log.contains("workers with 9"), "{log}");
     });
+}
+
+#[test]
+fn the_only_value_that_starts_is_the_best() {
+    let _slot = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!(
+        "experiment: wait\nvary: {{ wait: [nonsense, 4] }}\nload: {{ paths: [/], rate: 50/s }}\n\
+         service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --wait {{wait}}ms' }}\n\
+         time: 20s\nblock: 300ms\nwarm_up: 100ms\n",
+        env!("CARGO_BIN_EXE_headroom")
+    );
+    let (found, story) = document(&experiment(folder.path(), &file, &["--json"]));
+    assert_eq!(found["search"]["best"], "4", "{found:#}\n{story}");
+    assert_eq!(found["candidates"][0]["state"], "left_out", "{found:#}\n{story}");
+}
+
+#[test]
+fn answers_of_many_values_are_compared_with_those_of_the_first() {
+    let _slot = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!(
+        "experiment: body\nvary: {{ body: [1KiB, 2KiB, 1024] }}\nload: {{ paths: [/a], rate: 50/s }}\n\
+         service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --body {{body}}' }}\n\
+         time: 12s\nblock: 300ms\nwarm_up: 100ms\n",
+        env!("CARGO_BIN_EXE_headroom")
+    );
+    let (found, story) = document(&experiment(folder.path(), &file, &["--json", "--no-doctor"]));
+    let answers = &found["answers"];
+    assert_eq!(answers["arms"][0]["arm"], "1KiB", "{found:#}\n{story}");
+    let differences = answers["differences"].as_array().unwrap();
+    let is_larger = |one: &Value| one["candidate"] == "2KiB" && one["route"] == "/a";
+    assert!(!differences.is_empty() && differences.iter().all(is_larger), "{found:#}\n{story}");
+    let shown = text(&experiment(folder.path(), &file, &["--no-doctor"]).stdout).to_owned();
+    assert!(shown.contains("DIFFERENT: 2KiB does not answer as 1KiB does"), "{shown}");
+}
+
+/// A service that asks for a token.
+const PRIVATE: &str = r#"import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        known = self.headers.get_all("Authorization") == ["Bearer of-a-test"]
+        self.send_response(200 if known else 401)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"#;
+
+#[test]
+fn a_header_of_the_command_line_replaces_one_that_was_masked() {
+    let Some(python) = peer("python3") else { return };
+    let _slot = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let service = folder.path().join("private.py");
+    std::fs::write(&service, PRIVATE).unwrap();
+    std::fs::write(folder.path().join("list"), "curl -H 'Authorization: 8f3a' http://127.0.0.1/a\n").unwrap();
+    let command = format!("'{} {} {{port}} {{word}}'", python.display(), service.display());
+    let file = format!(
+        "experiment: word\nvary: {{ word: [a, b] }}\nload: {{ requests: list, rate: 50/s }}\nservice: {{ command: {command} }}\n\
+         time: 10s\nblock: 300ms\nwarm_up: 100ms\nready_within: 2s\n"
+    );
+    let ledger = folder.path().join("ledger.sqlite");
+    let flags = ["--no-doctor", "--json", "--ledger", ledger.to_str().unwrap()];
+    // Nothing that is answered with 401 is ready.
+    let without = experiment(folder.path(), &file, &flags);
+    assert_eq!(without.status.code(), Some(1), "{}", text(&without.stderr));
+    let header = ["-H", "Authorization: Bearer of-a-test"];
+    let (found, story) = document(&experiment(folder.path(), &file, &[&flags[..], &header].concat()));
+    let candidates = found["candidates"].as_array().unwrap();
+    assert!(candidates.iter().all(|one| one["state"] == "compared"), "{found:#}\n{story}");
+    let runs = headroom(&["show", "r2", "--json", "--ledger", ledger.to_str().unwrap()]).output().unwrap();
+    let shown = text(&runs.stdout);
+    assert!(shown.contains("Authorization") && !shown.contains("of-a-test"), "{shown}");
+    let scenario = file.replace("requests: list", "scenario: list");
+    let said = refused(&experiment(folder.path(), &scenario, &header)).to_owned();
+    assert!(said.contains("-H is for `load` with `paths` or `requests`"), "{said}");
 }
 
 /// Processes of one command, each of which waits for a time that it chose when it started.

@@ -8,7 +8,6 @@ use super::unfit::{Unfit, unfit};
 use super::{Level, Slice};
 use crate::doctor::Attendance;
 use crate::drive::Drive;
-use crate::load::only_address;
 use ::load::{Arrivals, Connecting, Endpoint, Model, Plan, Progress, StartError, Watch, Work};
 use ::measure::{Heads, Measurement, Reason};
 use documents::doctor::Found;
@@ -381,7 +380,7 @@ impl Procedure<'_> {
     fn trial_at_limit(&mut self, users: u32, length: Duration) -> Result<(), Failed> {
         (self.events)(Event::TrialAtLimit(users));
         let model = Model::closed(NonZeroU32::new(users).unwrap_or(NonZeroU32::MIN));
-        let attendance = self.wanted.doctor.then(|| self.attend(&model, length)).flatten();
+        let attendance = self.wanted.doctor.then(|| self.attend(length)).flatten();
         let part = self.part(self.wanted.work, model, length, &format!("{users} users"))?;
         let load = super::Load::Users(users);
         let times = part.measurement.response;
@@ -395,9 +394,9 @@ impl Procedure<'_> {
     }
 
     /// Begins to examine the service, if it is on this machine, during a part of this length that begins now.
-    fn attend(&self, model: &Model, length: Duration) -> Option<Attendance> {
+    fn attend(&self, length: Duration) -> Option<Attendance> {
         let service = self.wanted.service.cloned();
-        let address = only_address(&Plan::new(self.wanted.work.clone(), model.clone()).servers());
+        let address = self.wanted.work.only_address();
         let from = Instant::now() + warm_up(length);
         let find = move || service.or_else(|| Service::listening_at(address?));
         Some(Attendance::during(find, (from, from + length)))

@@ -4,7 +4,7 @@
 
 use super::figure::{CONFIDENCE, Figure};
 use super::measure::Wanted;
-use crate::launch::{Launched, NoLaunch, Probe, responds};
+use crate::launch::{Launched, NoLaunch, Probe, is_in_use};
 use stats::student_t;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ pub fn launch(command: &str, within: Duration, wanted: &Wanted<'_>) -> Result<(L
         timeout: wanted.timeout,
         interrupted: wanted.interrupted,
     };
-    if responds(&probe) {
+    if is_in_use(&probe) {
         return Err(NoLaunch::InUse);
     }
     let (mut ready, mut cpu) = (Vec::new(), Vec::new());

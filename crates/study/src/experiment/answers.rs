@@ -7,6 +7,10 @@
 //! ## Why the control is asked first and last
 //! What changes with time (a clock in the page, the stock of a shop) must not look like a difference of a slow candidate.
 //! Between the two responses of the control more time passes than between those of control and candidate.
+//!
+//! ## Many values
+//! Services that run one after the other are asked at the end of their turns, always for the same requests. The first value that is
+//! there is what the others are compared with, and its answers of two rounds, which are of two processes, show what differs by itself.
 
 use super::arms::{Candidate, Running};
 use super::contents::contents;
@@ -15,6 +19,7 @@ use super::{Failed, Wanted};
 use crate::drive::Drive;
 use ::load::{Collected, Collector, Model, Plan, Targets, Watch, Work};
 use control::trial::answers::{Answers, Budget, Pair, Response};
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
@@ -33,10 +38,7 @@ impl Session<'_> {
         if !self.wanted.file.compare_answers || self.wanted.only_plan {
             return Ok(());
         }
-        let routes: Vec<usize> = match &self.wanted.control.work {
-            Work::Targets(targets) => targets.endpoint_of().iter().map(|route| *route as usize).collect(),
-            Work::Scenario { .. } => Vec::new(),
-        };
+        let routes = routes(&self.wanted.control.work);
         let candidates = self.compared().len();
         let arms = u32::try_from(candidates).unwrap_or(u32::MAX).saturating_add(2);
         let budget = Budget::new(self.response_time * arms);
@@ -74,16 +76,90 @@ impl Session<'_> {
                 // It is down, which the blocks show.
                 continue;
             }
-            for (place, ((route, ours), (same, theirs))) in control.iter().zip(&asked).enumerate() {
-                // Users of a scenario continue as the responses say.
-                if route != same {
-                    break;
-                }
-                answers.observe(pair, *route, requests.get(place).copied(), ours, theirs);
-            }
+            observe(answers, pair, &requests, &control, &asked);
         }
         budget.took(most, begun.elapsed());
         Ok(())
+    }
+}
+
+/// The routes of a list of requests; none of a scenario.
+fn routes(work: &Work) -> Vec<usize> {
+    match work {
+        Work::Targets(targets) => targets.endpoint_of().iter().map(|route| *route as usize).collect(),
+        Work::Scenario { .. } => Vec::new(),
+    }
+}
+
+/// Records the responses of two services to the same requests.
+fn observe(answers: &mut Answers, pair: Pair, requests: &[usize], ours: &Asked, theirs: &Asked) {
+    for (place, ((route, ours), (same, theirs))) in ours.iter().zip(theirs).enumerate() {
+        // Users of a scenario continue as the responses say.
+        if route != same {
+            break;
+        }
+        answers.observe(pair, *route, requests.get(place).copied(), ours, theirs);
+    }
+}
+
+/// The answers of values whose services run one after the other.
+pub(super) struct OfValues {
+    pub(super) answers: Answers,
+    /// The place of the value with which the others are compared.
+    pub(super) reference: Option<usize>,
+    /// The same in all rounds.
+    requests: Vec<usize>,
+    /// What the reference answered in the round before, and what was answered in this one.
+    before: Option<Asked>,
+    round: BTreeMap<usize, Asked>,
+}
+
+impl OfValues {
+    /// For this many values; `None` if answers are not compared.
+    pub(super) fn begin(wanted: &Wanted<'_>, count: usize) -> Option<Self> {
+        if !wanted.file.compare_answers || wanted.only_plan {
+            return None;
+        }
+        let mut answers = Answers::new(count, &routes(&wanted.control.work));
+        let requests = answers.next(VALUES_ASKED);
+        Some(OfValues { answers, reference: None, requests, before: None, round: BTreeMap::new() })
+    }
+
+    /// Begins a round.
+    pub(super) fn begin_round(&mut self) {
+        self.round.clear();
+    }
+
+    /// Asks a service that runs at the moment, for at most this long.
+    pub(super) fn ask(
+        &mut self,
+        wanted: &Wanted<'_>,
+        place: usize,
+        running: &Running,
+        longest: Duration,
+    ) -> Result<(), Failed> {
+        let until = Instant::now() + longest;
+        let round = Round { wanted, requests: &self.requests, most: VALUES_ASKED, until, seed: wanted.seed };
+        let asked = round.ask(running)?;
+        if responds(&asked) {
+            self.round.insert(place, asked);
+        }
+        Ok(())
+    }
+
+    /// Compares what was answered in the round.
+    pub(super) fn compare(&mut self) {
+        let mut round = std::mem::take(&mut self.round);
+        let Some(reference) = self.reference.or_else(|| round.keys().next().copied()) else { return };
+        self.reference = Some(reference);
+        let Some(ours) = round.remove(&reference) else { return };
+        if let Some(before) = self.before.take() {
+            observe(&mut self.answers, Pair::SecondControl, &self.requests, &ours, &before);
+        }
+        for (place, theirs) in &round {
+            observe(&mut self.answers, Pair::Candidate(*place), &self.requests, &ours, theirs);
+        }
+        self.before = Some(ours);
     }
 }
 
@@ -151,6 +227,8 @@ fn responds(asked: &Asked) -> bool {
     asked.iter().any(|(_, response)| response.status.is_some())
 }
 
+/// Requests to each of many values in its turn.
+const VALUES_ASKED: usize = 16;
 /// How often a round is looked at.
 const LOOK: Duration = Duration::from_millis(2);
 /// Responses of an arm in a round that are kept, and bytes of each.

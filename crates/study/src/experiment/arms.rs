@@ -3,7 +3,7 @@
 use super::block::Tally;
 use super::{Arm, Event, Failed, Wanted};
 use crate::doctor::{Attendance, Interval, Parts};
-use crate::launch::{Launched, NoLaunch, Probe, responds};
+use crate::launch::{Launched, NoLaunch, Probe, is_in_use};
 use documents::experiment::Examined;
 use host::Service;
 use std::time::{Duration, Instant};
@@ -23,6 +23,10 @@ pub(super) struct Running {
     pub(super) values: Vec<Vec<f64>>,
     /// What was seen of its processes in these blocks.
     pub(super) parts: Parts,
+    /// How often it was restarted, and how often it did not start then, with the first reason.
+    restarts: u32,
+    failed_starts: u32,
+    why_failed: Option<String>,
 }
 
 /// A candidate: it runs, or why it does not.
@@ -49,6 +53,9 @@ impl Running {
             tally: Tally::default(),
             values: Vec::new(),
             parts: Parts::default(),
+            restarts: 0,
+            failed_starts: 0,
+            why_failed: None,
         }
     }
 
@@ -90,7 +97,7 @@ impl Running {
             interrupted: wanted.interrupted,
         };
         let Some(command) = &self.arm.command else { return Ok(Duration::ZERO) };
-        if responds(&probe) {
+        if is_in_use(&probe) {
             return Err(NoLaunch::InUse);
         }
         let begun = Instant::now();
@@ -104,7 +111,22 @@ impl Running {
     /// Stops its command and starts it anew.
     pub(super) fn relaunch(&mut self, wanted: &Wanted<'_>) -> Result<(), NoLaunch> {
         self.launched = None;
-        self.launch(wanted).map(|_| ())
+        self.restarts += 1;
+        let launched = self.launch(wanted).map(|_| ());
+        if let Err(why) = &launched {
+            self.failed_starts += 1;
+            self.why_failed.get_or_insert_with(|| why.to_string());
+        }
+        launched
+    }
+
+    /// How often it did not start again, and why.
+    pub(super) fn failed_starts_in_words(&self) -> Option<String> {
+        let why = self.why_failed.as_ref()?;
+        Some(format!(
+            "candidate {} did not start again {} of {} times: {why}",
+            self.arm.name, self.failed_starts, self.restarts
+        ))
     }
 
     /// How its command ended; `None` while it runs, and for a service that was not started here.

@@ -75,6 +75,23 @@ impl Timed {
     pub(super) fn requests(&self) -> u64 {
         self.requests
     }
+
+    /// As many requests, none of which had a good response.
+    fn failed(&self) -> Self {
+        Timed { requests: self.requests, ..Timed::default() }
+    }
+}
+
+impl Observed {
+    /// What stands for a service that did not start: none of the requests that the other one got has a good response.
+    pub(super) fn failed(other: &Observed) -> Self {
+        Observed {
+            seen: Seen { answered: 0, ..other.seen.clone() },
+            all: other.all.failed(),
+            routes: other.routes.iter().map(Timed::failed).collect(),
+            ..Observed::default()
+        }
+    }
 }
 
 /// Sends load to arms at once, started in this order, and waits for its end.

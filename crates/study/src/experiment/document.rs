@@ -1,5 +1,6 @@
 //! The outcome of an experiment as a document.
 
+use super::Recording;
 use super::arms::{Candidate, Running};
 use super::block::Tally;
 use super::planning::POWER;
@@ -7,6 +8,7 @@ use super::stage::{End, Session};
 use crate::calibrate::changed_server;
 use config::experiment::Design as Asked;
 use control::diagnosis::Outcome;
+use control::trial::answers::Answers as Compared;
 use control::trial::{Design, Effect, Finding, Measure, Probing, Stopped, Trial, Verdict as Found, Void};
 use documents::experiment::{
     Answers, ArmAnswers, ArmExamined, Candidate as Shown, Difference, Examined, Example, Experiment, Fleet,
@@ -18,7 +20,7 @@ use std::time::Duration;
 pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) -> Experiment {
     let file = session.wanted.file;
     let (design, design_reason) = design(session, trial);
-    let voids = trial.map(Trial::void).unwrap_or_default();
+    let voids = trial.map_or(session.voids.as_slice(), Trial::void);
     let noise_floor = session.noise.map(|noise| NoiseFloor {
         spread: noise.spread,
         blocks: noise.count,
@@ -42,6 +44,7 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
             power: POWER,
             blocks: plan.blocks,
             detectable_effect: plan.detectable,
+            cost: file.fleet.and_then(|fleet| fleet.per_hour).map(|_| plan.cost),
         }),
         promised_seconds: session.promised.map(|promised| promised.as_secs_f64()),
         noise_floor,
@@ -250,25 +253,39 @@ fn candidates(session: &Session<'_>, trial: Option<&Trial>) -> Vec<Shown> {
 
 /// What the services answered, and what the comparison found.
 fn answers(session: &Session<'_>) -> Answers {
-    let of = |arm: &str, tally: &Tally| ArmAnswers {
+    let running = running(session);
+    let candidates = running.iter().map(|running| arm_answers(&running.arm.name, &running.tally));
+    let arms = std::iter::once(arm_answers("control", &session.control.tally)).chain(candidates).collect();
+    let compared = session.compared_answers.as_ref().map(|compared| &compared.answers);
+    let names: Vec<&str> = running.iter().map(|running| running.arm.name.as_str()).collect();
+    answers_of(arms, compared, &names, &session.routes)
+}
+
+/// What a service answered.
+pub(super) fn arm_answers(arm: &str, tally: &Tally) -> ArmAnswers {
+    ArmAnswers {
         arm: arm.to_owned(),
         requests: tally.requests,
         statuses: tally.statuses.clone(),
         no_response: tally.requests.saturating_sub(tally.responses()),
         bytes_per_response: bytes(tally),
-    };
-    let running = running(session);
-    let candidates = running.iter().map(|running| of(&running.arm.name, &running.tally));
-    let arms = std::iter::once(of("control", &session.control.tally)).chain(candidates).collect();
-    let Some(compared) = &session.compared_answers else {
+    }
+}
+
+/// What services answered, and what a comparison of them found, with the names of the candidates and of the routes.
+pub(super) fn answers_of(
+    arms: Vec<ArmAnswers>,
+    compared: Option<&Compared>,
+    names: &[&str],
+    routes: &[String],
+) -> Answers {
+    let Some(compared) = compared else {
         return Answers { arms, complete: true, ..Answers::default() };
     };
-    let found = compared.answers.found();
-    let route = |route: usize| session.routes.get(route).cloned().unwrap_or_default();
+    let found = compared.found();
+    let route = |route: usize| routes.get(route).cloned().unwrap_or_default();
     let differences = found.differences.iter().map(|difference| Difference {
-        candidate: running
-            .get(difference.candidate)
-            .map_or_else(String::new, |running| running.arm.name.clone()),
+        candidate: names.get(difference.candidate).map_or_else(String::new, |name| (*name).to_owned()),
         route: route(difference.route),
         what: difference.part.name(),
         path: difference.part.path().map(str::to_owned),
@@ -305,6 +322,10 @@ fn bytes(tally: &Tally) -> Option<f64> {
 /// What the reader has to know.
 fn notes(session: &Session<'_>, trial: Option<&Trial>, answers: &Answers) -> Vec<String> {
     let mut notes = session.notes.clone();
+    notes.extend(session.wanted.recording.and_then(Recording::note));
+    for running in running(session) {
+        notes.extend(running.failed_starts_in_words());
+    }
     if let Some(offset) = session.offset.filter(|offset| offset.abs() > session.wanted.file.margin) {
         notes.push(format!(
             "the second control differs from the control by {:+.1} %: an effect of this size may be one of processes and \

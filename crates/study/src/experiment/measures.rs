@@ -133,4 +133,4 @@ const MEMORY_MARGIN: f64 = 0.05;
 /// enough.
 pub(super) const ABOVE_MIN: f64 = 5.0;
 /// Each measure takes a share of the risk from the others.
-const ROUTES_MAX: usize = 8;
+pub(super) const ROUTES_MAX: usize = 8;

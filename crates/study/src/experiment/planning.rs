@@ -73,6 +73,8 @@ pub(super) struct Basis {
     pub(super) block: Duration,
     /// What happens between the blocks, as a share of them.
     pub(super) between: f64,
+    /// The price of a service for an hour.
+    pub(super) price_per_hour: f64,
 }
 
 /// A plan, and when it is kept.
@@ -104,7 +106,7 @@ pub(super) fn promise(basis: &Basis) -> Result<Promise, String> {
         always_restart: basis.always_restart,
         block: basis.block,
         settle: basis.settle,
-        price_per_hour: 0.0,
+        price_per_hour: basis.price_per_hour,
     };
     if let Err(PlanError::Budget { detectable, .. }) = plan(&known, &wanted)
         && detectable.is_finite()
@@ -198,6 +200,7 @@ mod tests {
                 settle: Duration::from_millis(100),
                 block: Duration::from_millis(200),
                 between: 0.0,
+                price_per_hour: 0.0,
             };
             let promise = promise(&basis).unwrap_or_else(|why| panic!("after {elapsed} s: {why}"));
             assert_eq!(promise.note.is_some(), promise.promised > basis.time, "after {elapsed} s");

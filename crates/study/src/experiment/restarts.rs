@@ -6,11 +6,11 @@
 
 use super::arms::Candidate;
 use super::block::Observed;
-use super::stage::{End, Session, lead};
+use super::stage::{End, Session};
 use super::{Event, Failed};
 use crate::launch::NoLaunch;
 use config::experiment::Design as Asked;
-use control::trial::{Arm, Conditions, Effect, Restarts, Seen};
+use control::trial::{Arm, Conditions, Effect, Restarts};
 use stats::Components;
 use std::time::{Duration, Instant};
 
@@ -104,11 +104,7 @@ impl Session<'_> {
         // The order is turned round, so that what rises steadily is the same for both.
         for (turn, order) in [[0, 1], [1, 0]].into_iter().enumerate() {
             for place in order {
-                let settle = match is_new && turn == 0 {
-                    true => self.settle_of_turns().max(self.wanted.file.warm_up),
-                    false => self.settle_of_turns(),
-                };
-                let times = (settle.max(lead(block)), block - lead(block));
+                let times = self.times(self.settle_of_turns(), block, is_new && turn == 0);
                 let observed = self.part(&[CONTROLS[place]], times, seed)?;
                 let Some(one) = observed.first() else { return Ok(None) };
                 if conditions.judge(CONTROLS[place], one.lag, &one.seen).is_some() {
@@ -145,25 +141,14 @@ impl Session<'_> {
         Ok(begun.elapsed())
     }
 
-    /// Restarts arms before their part: what stands for a candidate that does not start again.
-    pub(super) fn restart_all(&mut self, arms: &[Arm]) -> Result<Option<Observed>, Failed> {
-        for arm in arms {
-            let why = match self.restart(*arm) {
-                Ok(_) => continue,
-                Err(NoLaunch::Interrupted) => return Err(Failed::Interrupted),
-                Err(why) => why,
-            };
-            let Arm::Candidate(at) = *arm else { return Err(Failed::Control(why)) };
-            if let Some(running) = self.candidate(at) {
-                let note = format!("candidate {} did not start again: {why}", running.arm.name);
-                if !self.notes.contains(&note) {
-                    self.notes.push(note);
-                }
-            }
-            let seen = Seen { offered: 1, ..Seen::default() };
-            return Ok(Some(Observed { seen, ..Observed::default() }));
+    /// Restarts an arm before its turn: whether it runs. A candidate may fail to start.
+    pub(super) fn restart_before_turn(&mut self, arm: Arm) -> Result<bool, Failed> {
+        match (self.restart(arm), arm) {
+            (Ok(_), _) => Ok(true),
+            (Err(NoLaunch::Interrupted), _) => Err(Failed::Interrupted),
+            (Err(_), Arm::Candidate(_)) => Ok(false),
+            (Err(why), Arm::Control | Arm::SecondControl) => Err(Failed::Control(why)),
         }
-        Ok(None)
     }
 
     /// What a new process needs beyond what each turn begins with.

@@ -6,14 +6,16 @@
 //! processor. Two processes of the same command differ for as long as they live; of processes that live for one round, the
 //! differences are noise, which the intervals contain.
 
+use super::answers::OfValues;
 use super::arms::Running;
 use super::block::{self, Observed};
-use super::document::counted;
+use super::document::{answers_of, arm_answers, counted};
 use super::measures::{Chosen, choose};
 use super::planning::RISK;
 use super::stage::{End, endpoints, lead};
-use super::{Arm, Event, Failed, Wanted};
+use super::{Arm, Event, Failed, Recording, Wanted};
 use crate::launch::NoLaunch;
+use control::trial::answers::Budget;
 use control::trial::{
     Arm as Place, Conditions, Contrast, Elimination, FactorEffect, Factorial, Finding, Limits, Round,
     Standing, Void, mostly_void,
@@ -42,6 +44,8 @@ pub(super) fn best(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Re
             Round::Done(found) if found.remaining.is_empty() => {
                 break End::Other("no value has good responses".to_owned());
             }
+            // Of the only value that starts, nothing may have been measured.
+            Round::Done(found) if found.certain && session.middle(found.pick).is_none() => found.remaining,
             Round::Done(found) if found.certain => {
                 break End::Other("no value is better than the best by more than the margin".to_owned());
             }
@@ -135,6 +139,8 @@ struct Session<'a> {
     /// The longest part so far.
     longest: Duration,
     notes: Vec<String>,
+    /// The comparison of answers; `None` if they are not compared.
+    answers: Option<OfValues>,
     rng: Rng,
     seed: u64,
 }
@@ -156,6 +162,7 @@ impl<'a> Session<'a> {
             rounds: 0,
             longest: Duration::ZERO,
             notes: Vec::new(),
+            answers: OfValues::begin(wanted, wanted.candidates.len() + 1),
             rng: Rng::new(wanted.seed, "experiment"),
             seed: wanted.seed,
         }
@@ -202,6 +209,9 @@ impl<'a> Session<'a> {
         let times = (file.warm_up.max(lead(file.block)), file.block);
         let observed = block::run(self.wanted, &mut [&mut *running], times, self.seed);
         let ended = running.ended();
+        if let Some(answers) = self.answers.as_mut().filter(|_| ended.is_none() && observed.is_ok()) {
+            answers.ask(self.wanted, place, running, (times.0 + times.1).mul_f64(Budget::SHARE))?;
+        }
         running.stop();
         self.longest = self.longest.max(begun.elapsed());
         match (ended, observed) {
@@ -221,6 +231,9 @@ impl<'a> Session<'a> {
         // The same arrivals for all services of a round.
         self.seed = self.seed.wrapping_add(1);
         self.void_of_round = 0;
+        if let Some(answers) = &mut self.answers {
+            answers.begin_round();
+        }
         let mut seen = Vec::new();
         for place in order {
             let (observed, end) = self.part(*place, events)?;
@@ -230,6 +243,9 @@ impl<'a> Session<'a> {
             }
         }
         self.rounds += 1;
+        if let Some(answers) = &mut self.answers {
+            answers.compare();
+        }
         Ok((seen, None))
     }
 
@@ -342,11 +358,27 @@ impl<'a> Session<'a> {
             hypothesis: None,
             fleet: Vec::new(),
             examined: Vec::new(),
-            answers: Answers { complete: true, ..Answers::default() },
+            answers: self.answers(),
             search: None,
             mirroring: None,
-            notes: self.notes.clone(),
+            notes: self
+                .notes
+                .iter()
+                .cloned()
+                .chain(self.wanted.recording.and_then(Recording::note))
+                .collect(),
         }
+    }
+
+    /// What the services answered: first the one with which the others are compared.
+    fn answers(&self) -> Answers {
+        let reference = self.answers.as_ref().and_then(|answers| answers.reference);
+        let others = (0..self.arms.len()).filter(|place| Some(*place) != reference);
+        let of = |place: usize| arm_answers(&self.arms[place].arm.name, &self.arms[place].tally);
+        let arms = reference.into_iter().chain(others).map(of).collect();
+        let names: Vec<&str> = self.arms.iter().map(|running| running.arm.name.as_str()).collect();
+        let compared = self.answers.as_ref().map(|answers| &answers.answers);
+        answers_of(arms, compared, &names, &endpoints(&self.wanted.control.work))
     }
 
     fn best_document(&self, search: &Elimination, end: &End) -> Experiment {

@@ -3,14 +3,14 @@
 use super::answers::Compared;
 use super::arms::{Candidate, Running, start};
 use super::block::{self, Observed};
-use super::measures::{Chosen, choose};
+use super::measures::{Chosen, ROUTES_MAX, choose};
 use super::planning::{self, Basis, MORE, PILOT, PILOT_MORE};
 use super::{Event, Failed, Wanted, document};
 use config::experiment::{Design as Asked, SecondControl, Shared};
 use control::trial::answers::Budget;
 use control::trial::{
     Arm, Assignment, Block, Design, Ended, NoiseFloor, Plan, Purpose, Restarts, Settings, Shared as Sharing,
-    Step, Trial,
+    Step, Trial, Void,
 };
 use documents::experiment::Experiment;
 use stats::{Rng, median};
@@ -43,6 +43,10 @@ pub(super) struct Session<'a> {
     /// Parts in which the generator had no processor time left.
     pub(super) busy: usize,
     pub(super) notes: Vec<String>,
+    /// Why blocks of equal services did not count, if the experiment ended with them.
+    pub(super) voids: Vec<Void>,
+    /// How long blocks took, and how long they were planned to take.
+    blocks: (Duration, Duration),
     /// The comparison of answers; `None` if they are not compared.
     pub(super) compared_answers: Option<Compared>,
     rng: Rng,
@@ -59,6 +63,16 @@ pub(super) enum End {
     Interrupted,
     /// Something else.
     Other(String),
+}
+
+/// The two services of the noise floor after a block.
+enum Equals {
+    /// Both run.
+    Run,
+    /// One is gone, and the experiment ends.
+    Gone(End),
+    /// The candidate in the place of the second control is gone; there is another one.
+    LeftOut,
 }
 
 impl End {
@@ -103,6 +117,8 @@ pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Res
         promised: None,
         busy: 0,
         notes: Vec::new(),
+        voids: Vec::new(),
+        blocks: Default::default(),
         compared_answers: None,
         rng: Rng::new(wanted.seed, "experiment"),
         seed: wanted.seed,
@@ -173,6 +189,12 @@ impl Session<'_> {
         let is_known = |candidate: &Candidate| matches!(candidate, Candidate::Runs(running) if running.service.is_some());
         let has_service = self.control.service.is_some() && self.candidates.iter().any(is_known);
         self.measures = choose(self.wanted.file, &requests, has_service);
+        let more = requests.iter().filter(|requests| **requests > 0.0).count().saturating_sub(ROUTES_MAX);
+        if more > 0 {
+            self.notes.push(format!(
+                "the {ROUTES_MAX} routes with the most requests have verdicts of their own; {more} others count in `all`"
+            ));
+        }
         self.response_time =
             of_control.all.quantile(Quantile::P50).map(Duration::from_secs_f64).unwrap_or_default();
         Ok(())
@@ -221,20 +243,31 @@ impl Session<'_> {
         loop {
             match trial.next(&mut self.rng) {
                 Step::Block(assignment) => {
+                    if self.is_late_for(&assignment) {
+                        let why = "the time was over before the noise floor was known: give more time, or shorter blocks";
+                        return Ok(Some(End::Other(why.to_owned())));
+                    }
                     let block = match self.block(&assignment) {
                         Ok((block, _)) => block,
                         Err(Failed::Interrupted) => return Ok(Some(End::Interrupted)),
                         Err(error) => return Err(error),
                     };
+                    match self.check_equals(events) {
+                        Equals::Run => {}
+                        Equals::Gone(end) => return Ok(Some(end)),
+                        // Candidates have other numbers now.
+                        Equals::LeftOut => match self.begin_answers() {
+                            Ok(()) => return self.measure_noise(design, events),
+                            Err(Failed::Interrupted) => return Ok(Some(End::Interrupted)),
+                            Err(error) => return Err(error),
+                        },
+                    }
                     let looked = trial.observe(&block);
                     if looked.void.is_none() {
                         differences.extend(self.difference(&assignment, &block));
                     }
                     let (counted, planned) = (trial.counted(), trial.settings().blocks);
                     events(Event::Block { counted, planned, void: looked.void, primary: None });
-                    if let Some(why) = self.control.ended() {
-                        return Ok(Some(End::Other(format!("the control is gone: {why}"))));
-                    }
                     match self.compare_answers() {
                         Ok(()) => {}
                         Err(Failed::Interrupted) => return Ok(Some(End::Interrupted)),
@@ -255,9 +288,34 @@ impl Session<'_> {
                     }
                 }
                 Step::Done(ended) => {
+                    self.voids = trial.void().to_vec();
                     return Ok(Some(End::Other(format!("the noise floor could not be measured: {ended}"))));
                 }
             }
+        }
+    }
+
+    /// Whether both services of the noise floor are there. A candidate that stands for the second control, and has ended, is left
+    /// out.
+    fn check_equals(&mut self, events: &mut dyn FnMut(Event<'_>)) -> Equals {
+        let gone = |what: &str, why: String| Equals::Gone(End::Other(format!("the {what} is gone: {why}")));
+        if let Some(why) = self.control.ended() {
+            return gone("control", why);
+        }
+        if let Some(second) = &mut self.second {
+            return second.ended().map_or(Equals::Run, |why| gone("second control", why));
+        }
+        let Some(place) = self.compared().first().copied() else { return Equals::Run };
+        let Some((name, why)) =
+            self.candidate(0).and_then(|running| Some((running.arm.name.clone(), running.ended()?)))
+        else {
+            return Equals::Run;
+        };
+        events(Event::LeftOut { name: &name, why: &why });
+        self.candidates[place] = Candidate::LeftOut { name, why };
+        match self.compared().is_empty() {
+            true => Equals::Gone(End::Other("no candidate runs any more".to_owned())),
+            false => Equals::LeftOut,
         }
     }
 
@@ -295,13 +353,19 @@ impl Session<'_> {
             },
             settle: self.settle(design),
             block: file.block,
-            // Answers are compared between the blocks.
-            between: if file.compare_answers { Budget::SHARE } else { 0.0 },
+            // Blocks end with the last response, and answers are compared between them.
+            between: self.overrun() + if file.compare_answers { Budget::SHARE } else { 0.0 },
+            price_per_hour: file.fleet.and_then(|fleet| fleet.per_hour).unwrap_or_default(),
         })?;
         self.notes.extend(promise.note);
         self.promised = Some(promise.promised);
         self.plan = Some(promise.plan);
         Ok(())
+    }
+
+    /// Whether the time is over before this block is.
+    fn is_late_for(&self, assignment: &Assignment) -> bool {
+        self.begun.elapsed() + self.length(assignment).mul_f64(1.0 + self.overrun()) > self.wanted.file.time
     }
 
     /// Runs blocks until the trial ends, or the time.
@@ -325,7 +389,7 @@ impl Session<'_> {
                 }
                 Step::Done(ended) => break End::Trial(ended),
             };
-            if self.begun.elapsed() + self.length(&assignment) > self.wanted.file.time {
+            if self.is_late_for(&assignment) {
                 break End::Time;
             }
             let (block, mut observed) = match self.block(&assignment) {
@@ -352,6 +416,10 @@ impl Session<'_> {
             }
             if let Some((design, why)) = looked.changed {
                 events(Event::Changed { design, why });
+                self.promised = None;
+                self.notes.push(
+                    "the promise was for services that run at once, and the design has changed".to_owned(),
+                );
             }
             if let Some(why) = self.control.ended() {
                 break End::Other(format!("the control is gone: {why}"));
@@ -368,21 +436,31 @@ impl Session<'_> {
     /// Runs a block: its arms at once, or one after the other.
     fn block(&mut self, assignment: &Assignment) -> Result<(Block, Vec<Observed>), Failed> {
         let seed = self.next_seed();
-        let warm_up = if assignment.restart { self.wanted.file.warm_up } else { Duration::ZERO };
-        let settle = assignment.settle.max(lead(assignment.measured)).max(warm_up);
-        let times = (settle, assignment.measured - lead(assignment.measured).min(assignment.measured));
+        let times = self.times(assignment.settle, assignment.measured, assignment.restart);
         let groups: Vec<Vec<Arm>> = match assignment.at_once {
             true => vec![assignment.arms.clone()],
             false => assignment.arms.iter().map(|arm| vec![*arm]).collect(),
         };
-        let mut observed = Vec::new();
+        let begun = Instant::now();
+        let mut parts = Vec::new();
         for group in groups {
-            let missing = if assignment.restart { self.restart_all(&group)? } else { None };
-            match missing {
-                Some(missing) => observed.push(missing),
-                None => observed.extend(self.part(&group, times, seed)?),
+            let runs = match group.as_slice() {
+                [arm] if assignment.restart => self.restart_before_turn(*arm)?,
+                _ => true,
+            };
+            match runs {
+                true => parts.extend(self.part(&group, times, seed)?.into_iter().map(Some)),
+                false => parts.push(None),
             }
         }
+        self.blocks.0 += begun.elapsed();
+        self.blocks.1 += self.length(assignment);
+        // The control runs, or the experiment has ended.
+        let of_another = parts.iter().flatten().next().map(Observed::failed);
+        let observed: Vec<Observed> = parts
+            .into_iter()
+            .map(|part| part.or_else(|| of_another.as_ref().map(Observed::failed)).unwrap_or_default())
+            .collect();
         let seen = observed.iter().map(|one| {
             let values = self.measures.iter().map(|chosen| chosen.value(one)).collect();
             control::trial::Seen { values, ..one.seen.clone() }
@@ -391,6 +469,23 @@ impl Session<'_> {
             Block { lag: observed.iter().map(|one| one.lag).max().unwrap_or_default(), arms: seen.collect() };
         self.busy += usize::from(observed.iter().any(|one| one.generator_busy));
         Ok((block, observed))
+    }
+
+    /// The part of a turn that is not measured, and the part that is. What was restarted is warmed up first.
+    pub(super) fn times(
+        &self,
+        settle: Duration,
+        measured: Duration,
+        restarted: bool,
+    ) -> (Duration, Duration) {
+        let warm_up = if restarted { self.wanted.file.warm_up } else { Duration::ZERO };
+        (settle.max(lead(measured)).max(warm_up), measured - lead(measured))
+    }
+
+    /// How much longer blocks take than planned, as a share: they end with the last response.
+    fn overrun(&self) -> f64 {
+        let (took, planned) = self.blocks;
+        (took.as_secs_f64() / planned.as_secs_f64().max(1e-3) - 1.0).max(0.0)
     }
 
     /// How long a block takes.

@@ -20,6 +20,11 @@ pub trait Recording {
     /// # Errors
     /// A request cannot be sent, in words.
     fn targets(&self, arm: &Arm) -> Result<Targets, String>;
+
+    /// What the reader of the result has to know of what was sent.
+    fn note(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The part of a recording that lasts `length` from `start` on, with the places of its requests and their times from `start`

@@ -17,7 +17,7 @@ pub fn needs(plan: &Plan) -> Needs {
         }),
         new_connections: if plan.keep_alive { Rate::ZERO } else { peak.unwrap_or(Rate::ZERO) },
         local_addresses: (plan.connecting.local_addresses.len() as u32).max(1),
-        remote_addresses: plan.servers().iter().flat_map(Server::ip_addresses).collect(),
+        remote_addresses: plan.work.servers().iter().flat_map(Server::ip_addresses).collect(),
         rate: peak,
         workers: plan.workers.get(),
         tls: plan.uses_tls(),

@@ -392,7 +392,7 @@ fn plan(args: &Args, url: Option<&str>) -> Result<Planned, UsageError> {
     args.guard.check(&plan)?;
     let connecting = args.connect.connecting(resolver, plan.uses_tls() || args.scenario.is_some(), true)?;
     let of_file = args.scenario.as_ref().or(args.access_log.as_ref());
-    let base = plan.servers().first().map_or(String::new(), |server| load::origin(&server.origin));
+    let base = plan.work.servers().first().map_or(String::new(), |server| load::origin(&server.origin));
     let target = match (url.map_or(base, str::to_owned), of_file) {
         (url, Some(file)) => format!("{url} with the requests of {}", file.display()),
         (url, None) => url,

@@ -85,6 +85,12 @@ pub struct Args {
     #[arg(long)]
     plan: bool,
 
+    /// Header of each request, in place of recorded ones of its name, as 'Name: value'; can be repeated
+    ///
+    /// Such as credentials, which a capture does not have. The ledger keeps the name.
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    headers: Vec<String>,
+
     /// Seed for arrivals and for the order of the services
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -149,6 +155,14 @@ pub enum UsageError {
         arm: String,
         /// Another way out.
         or: &'static str,
+    },
+    /// `-H` with requests that are not made from a list.
+    #[error("-H is for `load` with `paths` or `requests`; {} {why}", .file.display())]
+    Headers {
+        /// The file that says what is sent.
+        file: PathBuf,
+        /// Why it has no use for it.
+        why: &'static str,
     },
     /// `--time` is too short.
     #[error("--time {} is shorter than 20 blocks of {}; give more, or a shorter `block` in the file", units::show_duration(*.time), units::show_duration(*.block))]
@@ -231,7 +245,7 @@ pub fn run(args: &Args) -> Exit {
         Ok(earlier) => earlier.flatten(),
         Err(source) => return refuse(&UsageError::Run(source)),
     };
-    let config = plan::recorded(&planned.file, &planned.commands).to_string();
+    let config = plan::recorded(&planned.file, &planned.commands, &args.headers).to_string();
     let target = planned.file.name.as_str();
     let begun = recorder.begin(About { command: "experiment", target, config, parent: None });
     let mut story = story::Story::of(&planned.file);

@@ -7,7 +7,7 @@ use crate::inputs::{self, BadLines, FormatArgs};
 use crate::ledger_file::RunName;
 use ::load::{Arrivals, Base, Connecting, Course, Model, Plan, Servers, Target, Targets, Work};
 use config::experiment::{Experiment, File, Find, Pace, Recorded, Requests, SecondControl, changes};
-use host::Service;
+use host::{Service, looks_secret};
 use http::codec::method::is_safe;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,21 +44,31 @@ pub fn read(args: &Args) -> Result<File, UsageError> {
         *time = wanted;
         *warm_up = (*warm_up).min(wanted / 4);
     }
-    Ok(file)
+    let no_use = match &file {
+        File::Mirroring(_) => Some((&args.file, "sends no requests")),
+        File::Services(file) => match &file.requests {
+            Requests::Scenario(path) => Some((path, "has `headers` of its own")),
+            Requests::Paths(_) | Requests::Listed { .. } => None,
+        },
+    };
+    match no_use.filter(|_| !args.headers.is_empty()) {
+        Some((file, why)) => Err(UsageError::Headers { file: file.clone(), why }),
+        None => Ok(file),
+    }
 }
 
 /// Reads all that the file names.
 pub fn plan(args: &Args, file: Experiment) -> Result<Planned, UsageError> {
     let finding_of = finding_of(&file)?;
     let mut source = Source::read(&file)?;
-    let recording = source.recording(args, file.pace)?;
+    let recording = source.recording(args, file.pace, without_store(&file).is_none())?;
     refuse_writes(&file, &source)?;
     let resolver = args.connect.resolver()?;
     let mut servers = Servers::new(&resolver);
     let mut ports = Ports::default();
     let mut arm = |declared: &config::experiment::Arm, name: String| -> Result<Arm, UsageError> {
         let (command, url) = ports.fill(declared)?;
-        let work = source.work(&url, &mut servers)?;
+        let work = source.work(&url, &args.headers, &mut servers)?;
         let service = declared.pid.map(Service::of_process).transpose()?;
         Ok(Arm { name, command, env: declared.env.clone(), url, work, service })
     };
@@ -114,10 +124,17 @@ fn finding_of(file: &Experiment) -> Result<Option<RunName>, UsageError> {
 }
 
 /// The experiment as the ledger has it.
-pub fn recorded(file: &Experiment, commands: &[(String, String)]) -> Value {
+pub fn recorded(file: &Experiment, commands: &[(String, String)], headers: &[String]) -> Value {
+    let name_of = |header: &String| header.split(':').next().unwrap_or_default().trim().to_owned();
+    let env = |env: &BTreeMap<String, String>| {
+        let masked = |(name, value): (&String, &String)| {
+            (name.clone(), if looks_secret(name, value) { "***".to_owned() } else { value.clone() })
+        };
+        env.iter().map(masked).collect::<BTreeMap<_, _>>()
+    };
     let arm = |arm: &config::experiment::Arm| {
         json!({
-            "value": arm.value, "command": arm.command, "env": arm.env, "url": arm.url, "pid": arm.pid,
+            "value": arm.value, "command": arm.command, "env": env(&arm.env), "url": arm.url, "pid": arm.pid,
             "own_store": arm.own_store,
         })
     };
@@ -134,6 +151,7 @@ pub fn recorded(file: &Experiment, commands: &[(String, String)]) -> Value {
     };
     json!({
         "experiment": file.name, "variable": file.variable, "load": load, "pace": pace,
+        "headers": headers.iter().map(name_of).collect::<Vec<_>>(),
         "hypothesis": file.hypothesis.as_ref().map(|hypothesis| {
             json!({ "finding": hypothesis.finding.code(), "run": hypothesis.run })
         }),
@@ -176,7 +194,12 @@ impl<'a> Source<'a> {
     }
 
     /// The requests with times of their own, if the file asks for them. What is left is each of them once.
-    fn recording(&mut self, args: &Args, pace: Pace) -> Result<Option<Box<dyn Recording>>, UsageError> {
+    fn recording(
+        &mut self,
+        args: &Args,
+        pace: Pace,
+        own_stores: bool,
+    ) -> Result<Option<Box<dyn Recording>>, UsageError> {
         let Source::Listed { file, entries, reads_only } = self else { return Ok(None) };
         match pace {
             Pace::Recorded => {
@@ -186,7 +209,8 @@ impl<'a> Source<'a> {
                 Ok(Some(Box::new(whole)))
             }
             Pace::Live => {
-                let live = Live::open(file, *reads_only, args.connect.resolver()?)?;
+                let resolver = args.connect.resolver()?;
+                let live = Live::open(file, *reads_only, own_stores, &args.headers, resolver)?;
                 *entries = live.examples();
                 Ok(Some(Box::new(live)))
             }
@@ -204,18 +228,19 @@ impl<'a> Source<'a> {
         methods.filter(|method| !is_safe(method.as_bytes())).collect()
     }
 
-    fn work(&self, url: &str, servers: &mut Servers<'_>) -> Result<Work, UsageError> {
+    fn work(&self, url: &str, headers: &[String], servers: &mut Servers<'_>) -> Result<Work, UsageError> {
         match self {
             Source::Paths(paths) => {
                 let target = |path: &String| {
                     let whole = Base::All(url).whole(path);
-                    Target::at(servers, &whole, "GET", &[], &[])
+                    Target::at(servers, &whole, "GET", headers, &[])
                         .map_err(|source| UsageError::Target { path: path.clone(), source })
                 };
                 Ok(Work::Targets(Targets::new(paths.iter().map(target).collect::<Result<_, _>>()?)))
             }
             Source::Listed { file, entries, .. } => {
-                let list = inputs::targets(servers, file, inputs::recorded(entries), Base::All(url), &[])?;
+                let list =
+                    inputs::targets(servers, file, inputs::recorded(entries), Base::All(url), headers)?;
                 let named = list
                     .into_iter()
                     .zip(entries)
@@ -227,18 +252,21 @@ impl<'a> Source<'a> {
     }
 }
 
+/// A service that gets copies and has no store of its own.
+fn without_store(file: &Experiment) -> Option<String> {
+    let second = (file.second_control != SecondControl::Off && !file.control.own_store)
+        .then(|| "the second control (`control`)".to_owned());
+    let candidate = file.candidates.iter().find(|candidate| !candidate.own_store);
+    candidate.map(|arm| format!("the candidate `{}`", arm.value)).or(second)
+}
+
 /// Refuses copies of requests that change data to a service without a store of its own.
 fn refuse_writes(file: &Experiment, source: &Source<'_>) -> Result<(), UsageError> {
     let methods = source.unsafe_methods();
     if methods.is_empty() {
         return Ok(());
     }
-    let second = (file.second_control != SecondControl::Off && !file.control.own_store)
-        .then(|| "the second control (`control`)".to_owned());
-    let candidate = file.candidates.iter().find(|candidate| !candidate.own_store);
-    let Some(arm) = candidate.map(|arm| format!("the candidate `{}`", arm.value)).or(second) else {
-        return Ok(());
-    };
+    let Some(arm) = without_store(file) else { return Ok(()) };
     let (what, or) = match source {
         Source::Scenario { file, .. } => (format!("requests of {}", file.display()), ""),
         Source::Listed { file, .. } => {

@@ -4,7 +4,7 @@ use crate::inputs;
 use ::load::{Base, Servers, Target, Targets, Work};
 use http::dial::Resolver;
 use import::{Entry, Recording as Recorded, Replay, Request};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -75,9 +75,26 @@ pub struct Live {
     resolver: Resolver,
     /// Requests as they were when the experiment began: each endpoint once, so that all blocks have the same endpoints.
     examples: BTreeMap<String, Entry>,
-    /// The number of the latest part, its end, and its requests.
-    latest: RefCell<(Option<u64>, i64, Vec<Entry>)>,
+    latest: RefCell<Part>,
     reads_only: bool,
+    /// Whether each service that gets copies has a store of its own: others get none of requests that change data, which may
+    /// come after the first block.
+    own_stores: bool,
+    /// Requests that were left out for that.
+    left_out: Cell<usize>,
+    /// In place of those of the capture.
+    headers: Vec<String>,
+}
+
+/// The latest part.
+struct Part {
+    number: Option<u64>,
+    /// When it ends.
+    end: i64,
+    /// Its requests in the order of their times; a shorter part of the same number has the last of them.
+    entries: Vec<Entry>,
+    /// The first one that is sent.
+    first: usize,
 }
 
 /// Reads what is appended to a capture.
@@ -107,16 +124,28 @@ impl Follower {
 
     /// Reads what was appended; of a file that was replaced or truncated, from its beginning on.
     fn read(&mut self) -> io::Result<()> {
-        let position = self.file.stream_position()?;
-        let is_other = |file: &File| -> io::Result<bool> {
-            use std::os::unix::fs::MetadataExt;
-            let (ours, now) = (file.metadata()?, std::fs::metadata(&self.path)?);
-            Ok((ours.dev(), ours.ino()) != (now.dev(), now.ino()) || now.len() < position)
-        };
-        if is_other(&self.file)? {
+        self.read_on()?;
+        if self.is_replaced()? {
             self.file = File::open(&self.path)?;
             self.begun.clear();
+            self.read_on()?;
         }
+        Ok(())
+    }
+
+    /// Whether there is another file now; none is there for a moment while one is rotated.
+    fn is_replaced(&mut self) -> io::Result<bool> {
+        use std::os::unix::fs::MetadataExt;
+        let position = self.file.stream_position()?;
+        let ours = self.file.metadata()?;
+        match std::fs::metadata(&self.path) {
+            Ok(now) => Ok((ours.dev(), ours.ino()) != (now.dev(), now.ino()) || now.len() < position),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_on(&mut self) -> io::Result<()> {
         self.file.read_to_end(&mut self.begun)?;
         let Some(end) = self.begun.iter().rposition(|byte| *byte == b'\n') else { return Ok(()) };
         let rest = self.begun.split_off(end + 1);
@@ -140,7 +169,13 @@ impl Live {
     ///
     /// # Errors
     /// It cannot be read, or has no request.
-    pub fn open(path: &Path, reads_only: bool, resolver: Resolver) -> Result<Self, inputs::InputError> {
+    pub fn open(
+        path: &Path,
+        reads_only: bool,
+        own_stores: bool,
+        headers: &[String],
+        resolver: Resolver,
+    ) -> Result<Self, inputs::InputError> {
         let unreadable = |error| inputs::InputError::Read(path.to_owned(), error);
         let follower = Follower::open(path).map_err(unreadable)?;
         let mut examples = BTreeMap::new();
@@ -152,8 +187,17 @@ impl Live {
         if examples.is_empty() {
             return Err(inputs::InputError::Empty(path.to_owned()));
         }
-        let (follower, latest) = (RefCell::new(follower), RefCell::new((None, i64::MIN, Vec::new())));
-        Ok(Live { follower, resolver, examples, latest, reads_only })
+        let latest = Part { number: None, end: i64::MIN, entries: Vec::new(), first: 0 };
+        Ok(Live {
+            follower: RefCell::new(follower),
+            resolver,
+            examples,
+            latest: RefCell::new(latest),
+            reads_only,
+            own_stores,
+            left_out: Cell::new(0),
+            headers: headers.to_vec(),
+        })
     }
 
     /// One request of each endpoint.
@@ -169,28 +213,36 @@ fn is_sent(entry: &Entry, reads_only: bool) -> bool {
 impl Recording for Live {
     fn part(&self, number: u64, length: Duration) -> Result<Vec<Duration>, String> {
         let mut latest = self.latest.borrow_mut();
-        if latest.0 != Some(number) {
+        let at = |entry: &Entry| entry.at.map_or(i64::MIN, |at| at.micros);
+        let micros = i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
+        if latest.number != Some(number) {
             let mut follower = self.follower.borrow_mut();
             follower.read().map_err(|error| format!("{}: {error}", follower.path.display()))?;
-            let at = |entry: &Entry| entry.at.map_or(i64::MIN, |at| at.micros);
-            let end = follower.recent.iter().map(at).max().unwrap_or(latest.1);
-            let micros = i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
-            let start = end.saturating_sub(micros).max(latest.1);
+            let end = follower.recent.iter().map(at).max().unwrap_or(latest.end);
+            let start = end.saturating_sub(micros).max(latest.end);
             let is_in =
                 |entry: &&Entry| at(entry) > start && at(entry) <= end && is_sent(entry, self.reads_only);
             let mut found: Vec<Entry> = follower.recent.iter().filter(is_in).cloned().collect();
             found.sort_by_key(at);
             follower.recent.clear();
-            *latest = (Some(number), end, found);
+            let all = found.len();
+            found.retain(|entry| self.own_stores || is_sent(entry, true));
+            self.left_out.set(self.left_out.get() + all - found.len());
+            *latest = Part { number: Some(number), end, entries: found, first: 0 };
         }
-        let (_, end, entries) = &*latest;
-        let length = i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
-        let begin = end.saturating_sub(length);
-        let due = |entry: &Entry| entry.at.map_or(0, |at| at.micros.saturating_sub(begin));
-        Ok(entries
-            .iter()
-            .map(|entry| Duration::from_micros(u64::try_from(due(entry)).unwrap_or_default()))
-            .collect())
+        let begin = latest.end.saturating_sub(micros);
+        latest.first = latest.entries.partition_point(|entry| at(entry) <= begin);
+        let due = |entry: &Entry| u64::try_from(at(entry).saturating_sub(begin)).unwrap_or_default();
+        Ok(latest.entries[latest.first..].iter().map(|entry| Duration::from_micros(due(entry))).collect())
+    }
+
+    fn note(&self) -> Option<String> {
+        let left_out = Some(self.left_out.get()).filter(|count| *count > 0)?;
+        Some(format!(
+            "{} of the capture, which came later, change data and were left out: not all services that get copies have a store \
+             of their own (`own_store: true`)",
+            documents::words::counted(left_out as u64, "request")
+        ))
     }
 
     fn targets(&self, arm: &Arm) -> Result<Targets, String> {
@@ -204,10 +256,11 @@ impl Recording for Live {
                 .unwrap_or_else(|| OTHER.to_owned())
         };
         let all: Vec<(&Entry, String)> =
-            examples.chain(latest.2.iter().map(|entry| (entry, name(entry)))).collect();
+            examples.chain(latest.entries[latest.first..].iter().map(|entry| (entry, name(entry)))).collect();
         let sent = all.iter().map(|(entry, _)| (*entry).clone()).collect::<Vec<_>>();
         let path = self.follower.borrow().path.clone();
-        let list = inputs::targets(&mut servers, &path, inputs::recorded(&sent), Base::All(&arm.url), &[])
+        let (requests, base) = (inputs::recorded(&sent), Base::All(arm.url.as_str()));
+        let list = inputs::targets(&mut servers, &path, requests, base, &self.headers)
             .map_err(|error| crate::output::with_causes(&error))?;
         let named: Vec<Target> =
             list.into_iter().zip(all).map(|(target, (_, name))| target.named(&name)).collect();
@@ -246,7 +299,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("capture");
         std::fs::write(&path, line(1, "/a") + &line(2, "/b") + "{\"at_us\":").unwrap();
-        let live = Live::open(&path, true, resolver()).unwrap();
+        let live = Live::open(&path, true, true, &[], resolver()).unwrap();
         assert_eq!(live.examples().len(), 2);
         let mut file = File::options().append(true).open(&path).unwrap();
         // The rest of the line that was begun, a request that changes data, and one more second.
@@ -260,7 +313,49 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, line(6, "/a") + "no request\n" + &line(9, "/b")).unwrap();
         assert_eq!(part(3), [3]);
-        assert!(Live::open(&folder.path().join("none"), true, resolver()).is_err());
+        assert!(Live::open(&folder.path().join("none"), true, true, &[], resolver()).is_err());
+    }
+
+    #[test]
+    fn a_shorter_part_of_the_same_number_has_its_last_requests() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capture");
+        std::fs::write(&path, (1..=9).map(|second| line(second, "/a")).collect::<String>()).unwrap();
+        let live = Live::open(&path, false, true, &[], resolver()).unwrap();
+        let part = |length| seconds(live.part(1, Duration::from_secs(length)).unwrap());
+        assert_eq!((part(4), part(2), part(4)), (vec![1, 2, 3, 4], vec![1, 2], vec![1, 2, 3, 4]));
+    }
+
+    #[test]
+    fn a_write_that_comes_later_goes_only_to_stores_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capture");
+        for (own_stores, sent) in [(false, 1), (true, 2)] {
+            std::fs::write(&path, line(1, "/a")).unwrap();
+            let live = Live::open(&path, false, own_stores, &[], resolver()).unwrap();
+            live.part(1, Duration::from_secs(9)).unwrap();
+            let mut file = File::options().append(true).open(&path).unwrap();
+            write!(file, "{}{}", line(2, "/a"), line(3, "/order").replace("GET", "POST")).unwrap();
+            assert_eq!(live.part(2, Duration::from_secs(9)).unwrap().len(), sent);
+            assert_eq!(live.note().is_some(), !own_stores);
+        }
+    }
+
+    #[test]
+    fn a_capture_that_is_rotated_loses_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capture");
+        std::fs::write(&path, line(1, "/a")).unwrap();
+        let live = Live::open(&path, false, true, &[], resolver()).unwrap();
+        let part = |number| live.part(number, Duration::from_secs(9)).unwrap().len();
+        assert_eq!(part(1), 1);
+        let mut file = File::options().append(true).open(&path).unwrap();
+        std::fs::rename(&path, folder.path().join("capture.1")).unwrap();
+        file.write_all(line(2, "/a").as_bytes()).unwrap();
+        assert_eq!(part(2), 1, "there is no file of this name");
+        file.write_all(line(3, "/a").as_bytes()).unwrap();
+        std::fs::write(&path, line(4, "/a")).unwrap();
+        assert_eq!(part(3), 2, "the rest of the old file and the new one");
     }
 
     #[test]

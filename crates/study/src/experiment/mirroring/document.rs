@@ -47,6 +47,7 @@ pub(super) fn document(
             power: POWER,
             blocks: plan.blocks,
             detectable_effect: plan.detectable,
+            cost: None,
         }),
         promised_seconds: session.promised.map(|promised| promised.as_secs_f64()),
         restarts: None,

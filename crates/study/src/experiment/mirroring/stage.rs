@@ -292,6 +292,7 @@ impl Session<'_> {
             settle: self.settle(),
             block: file.block,
             between: 0.0,
+            price_per_hour: 0.0,
         })?;
         self.notes.extend(promise.note);
         self.promised = Some(promise.promised);
