@@ -51,25 +51,27 @@ fn agrees_with_wrk(name: &str, url: &str, connections: &[u32]) {
         let begun = Instant::now();
         let output = find(url, &["--slo", "p(95)<100ms", "--no-write", "--json"]).output().unwrap();
         let seconds = begun.elapsed().as_secs_f64();
-        let best = before.max(wrk_best(&wrk, url, connections));
+        let after = wrk_best(&wrk, url, connections);
         let story = text(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{story}");
         let found = json(&output);
         let limit = found["time_limit_s"].as_f64().unwrap();
-        holds_the_best_of_wrk(name, &found, best, story);
+        holds_the_best_of_wrk(name, &found, [before, after], story);
         assert!(seconds < limit, "{name}: {seconds} s\n{story}");
     });
 }
 
-/// The rate that is stated is one that the service carries; the interval holds what wrk reaches. Where trials contradict
-/// each other (2 % more or less of a shared machine is enough), the upper end stays up to 15 % above the highest rate that
-/// was tried to narrow it.
-fn holds_the_best_of_wrk(name: &str, found: &Value, best: f64, story: &str) {
+/// The rate that is stated is one that the service carries; the interval holds what wrk reaches, the best of a few seconds before
+/// and after the search: a shared machine is not the same all the time, and a search holds its rate for longer. Where trials
+/// contradict each other (2 % more or less are enough), the upper end stays up to 15 % above the highest rate that was tried to
+/// narrow it.
+fn holds_the_best_of_wrk(name: &str, found: &Value, best: [f64; 2], story: &str) {
     let rate = &found["sustainable_rate"];
     let [low, high] = ["low", "high"].map(|end| rate[end].as_f64().unwrap_or_else(|| panic!("{story}")));
-    let told = format!("{name}: {low:.1} to {high:.1}; wrk {best:.1}");
-    assert!((0.9..=1.04).contains(&(low / best)), "{told}\n{story}");
-    assert!((0.97..=1.2).contains(&(high / best)), "{told}\n{story}");
+    let (least, most) = (best[0].min(best[1]), best[0].max(best[1]));
+    let told = format!("{name}: {low:.1} to {high:.1}; wrk {least:.1} and {most:.1}");
+    assert!(low >= 0.9 * least && low <= 1.04 * most, "{told}\n{story}");
+    assert!(high >= 0.95 * least && high <= 1.2 * most, "{told}\n{story}");
     eprintln!("{told}");
 }
 
@@ -115,7 +117,7 @@ fn finds_the_known_limit() {
     // Whether it comes back by itself depends on how far it was pushed: it is a service that may not.
     assert!(found["overload"]["recovery"]["recovered"].is_boolean(), "{story}");
     if let Some(wrk) = peer("wrk") {
-        holds_the_best_of_wrk("preset", &found, wrk_best(&wrk, &url, &[2, 4, 8]), story);
+        holds_the_best_of_wrk("preset", &found, [wrk_best(&wrk, &url, &[2, 4, 8]); 2], story);
     }
     let limit = found["gateway"]["rate"].as_f64().unwrap();
     assert!(limit <= 0.95 * low && limit > 0.93 * low, "{limit}");
