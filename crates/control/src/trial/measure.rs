@@ -57,6 +57,9 @@ pub struct Measure {
     pub better: Better,
     /// Effects up to this are called the same (in the unit of the effect, above 0).
     pub margin: f64,
+    /// Whether a process has its value for as long as it lives, such as its memory: blocks of the same processes then repeat one
+    /// comparison, and an effect within the margin, by which equal processes differ, is none.
+    pub of_process: bool,
     /// A candidate that is worse by more than this is stopped; `None` for a measure that stops none.
     pub harm: Option<f64>,
 }
@@ -72,6 +75,7 @@ impl Measure {
             effect: if errors { Effect::Difference } else { Effect::Ratio },
             better: Better::Lower,
             margin: if errors { 0.001 } else { 0.01 },
+            of_process: false,
             harm: errors.then_some(0.01),
         }
     }
@@ -101,6 +105,11 @@ impl Measure {
             }
             Effect::Difference => Interval { low: -self.margin, high: self.margin },
         }
+    }
+
+    /// Distances that may be no effect.
+    pub(super) fn without_effect(&self) -> Interval {
+        if self.of_process { self.margins() } else { Interval { low: 0.0, high: 0.0 } }
     }
 
     /// By how much the candidate is worse at least, in the unit of the effect; negative if it may be better.

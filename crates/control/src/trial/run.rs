@@ -14,7 +14,7 @@ use super::measure::Measure;
 use super::noise::NoiseFloor;
 use super::probes::{Probes, Probing};
 use super::settings::{Ends, Settings, TrialError};
-use super::verdict::{Finding, Verdict, find};
+use super::verdict::{Finding, Verdict, finding};
 use super::void::{Usual, Void};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -179,8 +179,7 @@ impl Trial {
         let primary = self.settings.primary;
         let mut running = self.candidates.iter().filter(|each| each.stopped.is_none());
         let is_decided = |each: &Candidate| {
-            let interval = each.centres[primary].interval();
-            find(&self.settings.measures[primary], interval) != Finding::CannotTell
+            finding(&self.settings.measures[primary], &each.centres[primary]) != Finding::CannotTell
         };
         let may_end = self.settings.ends == Ends::WhenDecided && !self.candidates.is_empty();
         (may_end && running.all(is_decided)).then_some(Ended::Decided)

@@ -43,7 +43,7 @@ pub struct Verdict {
 impl Verdict {
     pub(super) fn new(candidate: usize, place: usize, measure: &Measure, centre: &Centre) -> Self {
         let interval = centre.interval();
-        let finding = find(measure, interval);
+        let finding = finding(measure, centre);
         let differences: alloc::vec::Vec<f64> = centre.differences().collect();
         let estimate = (!differences.is_empty()).then(|| median(&differences));
         Verdict {
@@ -53,7 +53,7 @@ impl Verdict {
             effect: Interval { low: measure.shown(interval.low), high: measure.shown(interval.high) },
             estimate: estimate.map(|median| measure.shown(median)),
             blocks: differences.len(),
-            steady: !interval.is_empty(),
+            steady: is_steady(centre),
             more_blocks: match finding {
                 Finding::CannotTell => {
                     estimate.and_then(|middle| more(measure, centre, &differences, middle))
@@ -70,9 +70,22 @@ impl Verdict {
     }
 }
 
+/// What the differences so far say: nothing if no single effect explains them.
+pub(super) fn finding(measure: &Measure, centre: &Centre) -> Finding {
+    if is_steady(centre) { find(measure, centre.interval()) } else { Finding::CannotTell }
+}
+
+/// Whether one effect explains all differences: earlier ones have not rejected all, or the median of all of them. Two processes
+/// may have differed for a while.
+fn is_steady(centre: &Centre) -> bool {
+    let Interval { low, high } = centre.interval();
+    let differences: alloc::vec::Vec<f64> = centre.differences().collect();
+    low <= high && (differences.is_empty() || (low..=high).contains(&median(&differences)))
+}
+
 /// What an interval of distances says.
 pub(super) fn find(measure: &Measure, interval: Interval) -> Finding {
-    let margins = measure.margins();
+    let (margins, without) = (measure.margins(), measure.without_effect());
     let (lower, higher) = match measure.better {
         Better::Lower => (Finding::Better, Finding::Worse),
         Better::Higher => (Finding::Worse, Finding::Better),
@@ -80,20 +93,21 @@ pub(super) fn find(measure: &Measure, interval: Interval) -> Finding {
     match interval {
         _ if interval.is_empty() => Finding::CannotTell,
         Interval { low, high } if low >= margins.low && high <= margins.high => Finding::Same,
-        Interval { low, .. } if low > 0.0 => higher,
-        Interval { high, .. } if high < 0.0 => lower,
+        Interval { low, .. } if low > without.high => higher,
+        Interval { high, .. } if high < without.low => lower,
         _ => Finding::CannotTell,
     }
 }
 
-/// Until zero is outside, or the margins contain the interval.
+/// Until what is no effect is outside, or the margins contain the interval.
 fn more(measure: &Measure, centre: &Centre, differences: &[f64], middle: f64) -> Option<usize> {
-    let margins = measure.margins();
+    let (margins, without) = (measure.margins(), measure.without_effect());
     let inside = (middle - margins.low).min(margins.high - middle);
+    let outside = (middle - without.high).max(without.low - middle);
     if centre.interval().is_empty() || differences.len() < FORECAST_MIN {
         return None;
     }
-    let more = centre.more_for(middle.abs().max(inside), effective_spread(differences))?;
+    let more = centre.more_for(outside.max(inside), effective_spread(differences))?;
     Some(more.max(1))
 }
 
@@ -116,6 +130,18 @@ mod tests {
     use super::super::Figure;
     use super::*;
 
+    /// A difference for a while, and then none.
+    #[test]
+    fn an_effect_that_does_not_last_is_none() {
+        let measure = Measure::new(Figure::ProcessorTime);
+        let mut centre = Centre::new(0.05, 40);
+        (0..20).for_each(|at| centre.add(0.08 + 0.001 * f64::from(at % 5), 1e-6));
+        assert_eq!(finding(&measure, &centre), Finding::Worse);
+        (0..30).for_each(|at| centre.add(0.001 * f64::from(at % 5 - 2), 1e-6));
+        assert!(!Verdict::new(0, 0, &measure, &centre).steady);
+        assert_eq!(finding(&measure, &centre), Finding::CannotTell);
+    }
+
     #[test]
     fn the_word_follows_from_the_interval() {
         let lower = Measure::new(Figure::Memory);
@@ -131,6 +157,16 @@ mod tests {
             let interval = Interval { low, high };
             assert_eq!(find(&lower, interval), finding, "{interval:?}");
             assert_eq!(find(&higher, interval), if_higher, "{interval:?}");
+        }
+        // Two processes differ by a little for as long as they live.
+        let lasting = Measure { of_process: true, margin: 0.05, ..lower };
+        for (low, high, finding) in [
+            (0.001, 0.04, Finding::Same),
+            (0.001, 0.09, Finding::CannotTell),
+            (0.06, 0.09, Finding::Worse),
+            (-0.3, -0.06, Finding::Better),
+        ] {
+            assert_eq!(find(&lasting, Interval { low, high }), finding, "{low} {high}");
         }
     }
 }

@@ -104,7 +104,9 @@ impl Asked {
             usual.harm.filter(|_| route.is_none())
         };
         let id = route.and_then(|route| u16::try_from(route).ok()).map(RouteId);
-        Chosen { measure: Measure { route: id, margin, harm, ..usual }, name, route, unit }
+        // As the primary measure it decides whether restarts are compared.
+        let of_process = what == Figure::Memory && !is_primary;
+        Chosen { measure: Measure { route: id, margin, of_process, harm, ..usual }, name, route, unit }
     }
 }
 
@@ -127,8 +129,9 @@ impl Chosen {
 
 /// Processor time of the workers of a gateway, for a response: its threads for copies are left out.
 pub(super) const LIVE_PROCESSOR_TIME: Figure = Figure::Other(0);
-/// Memory hardly differs from block to block, but processes of the same command do: by 1 % for the built-in service.
-const MEMORY_MARGIN: f64 = 0.05;
+/// Memory hardly differs from block to block, but processes of the same command do: by 1 % for the built-in service, and by a tenth
+/// for a while where they collect garbage at different times (Node.js).
+const MEMORY_MARGIN: f64 = 0.1;
 /// Requests of a block above a quantile. Differences of blocks are compared by their signs and sizes, so that a few are
 /// enough.
 pub(super) const ABOVE_MIN: f64 = 5.0;
