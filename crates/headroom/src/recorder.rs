@@ -261,24 +261,22 @@ fn with_relations(runs: &[Recorded], place: usize) -> NewRun {
 
 /// The command line as it was typed, without the password of a ledger and without the values of headers that hold secrets.
 fn command_line(arguments: impl Iterator<Item = OsString>) -> String {
-    let mut flag = String::new();
+    let mut before = String::new();
     let shown = |text: OsString| {
         let lossy = text.to_string_lossy().into_owned();
-        let before = std::mem::replace(&mut flag, lossy.clone());
-        let begins =
-            |name: &str| lossy.strip_prefix(name).map(|rest| (name.to_owned(), OsString::from(rest)));
-        let (flag, value) = match before.as_str() {
-            "--ledger" | "-H" | "--header" => (String::new(), text),
+        let flag = std::mem::replace(&mut before, lossy.clone());
+        let begins = |flag: &'static str| lossy.strip_prefix(flag).map(|rest| (flag, rest));
+        let (shown, flag, value) = match flag.as_str() {
+            "--ledger" | "-H" | "--header" => ("", flag.as_str(), lossy.as_str()),
             _ => match ["--ledger=", "--header=", "-H"].into_iter().find_map(begins) {
-                Some(found) => found,
+                Some((flag, value)) => (flag, flag, value),
                 None => return lossy,
             },
         };
-        let value = match before.contains("ledger") || flag.contains("ledger") {
-            true => Location::from(value).to_string(),
-            false => without_secret(&value.to_string_lossy()),
-        };
-        flag + &value
+        match flag.starts_with("--ledger") {
+            true => format!("{shown}{}", Location::from(OsString::from(value))),
+            false => format!("{shown}{}", without_secret(value)),
+        }
     };
     arguments.map(shown).collect::<Vec<_>>().join(" ")
 }
@@ -336,6 +334,7 @@ mod tests {
             ("load -HCookie:a=b -H Accept:text/html", "load -HCookie: *** -H Accept:text/html"),
             ("load --header X:eyJhbGciOi -H X-More:2", "load --header X: *** -H X-More:2"),
             ("runs --ledger postgres://me:pw@db/x", "runs --ledger postgres://me:***@db/x"),
+            ("load --targets ledger.txt -HCookie:a=b", "load --targets ledger.txt -HCookie: ***"),
             ("runs --ledger=postgres://me:pw@db/x -r 1", "runs --ledger=postgres://me:***@db/x -r 1"),
         ] {
             assert_eq!(command_line(typed.split(' ').map(OsString::from)), shown);
