@@ -119,8 +119,9 @@ fn refused_streams_are_counted_as_resent() {
 
 #[test]
 fn a_server_that_leaves_again_and_again_fails_no_request() {
-    // The last requests of twenty meet it many times.
-    for model in [closed(1), open(2_000.0, 1)] {
+    // Twenty at a time meet it again and again; at a rate it depends on the machine how many are sent before the first
+    // GOAWAY arrives.
+    for (model, at_least) in [(closed(1), 200), (open(2_000.0, 1), 1)] {
         let (address, _) = frames(Odd::GoawayEvery(2));
         let mut plan = plan(get(address), model);
         plan.connecting.protocol = streams(20);
@@ -130,7 +131,7 @@ fn a_server_that_leaves_again_and_again_fails_no_request() {
         let measured = run_plan(plan);
         let accounting = measured.accounting;
         assert_eq!(accounting.answered, 200, "{accounting:?} {:?}", measured.failures);
-        assert!(accounting.resent >= 20 && measured.connections >= 50, "{accounting:?}");
+        assert!(accounting.resent >= at_least && measured.connections >= 50, "{accounting:?}");
     }
 }
 
