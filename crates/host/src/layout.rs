@@ -7,7 +7,7 @@
 //! Sources: gunicorn's documentation, *Settings* (`--workers`, `--threads`, `--worker-class`); Puma's *Architecture*
 //! (threads of its pool are named `puma srv tp NNN`); Tomcat's *HTTP connector* (`http-nio-PORT-exec-N`); uvicorn's
 //! *Settings* (`--workers`); Unicorn's *Signal handling* (titles `unicorn master`, `unicorn worker[N]`); PHP's *FastCGI Process
-//! Manager* (titles `php-fpm: pool NAME`).
+//! Manager* (titles `php-fpm: pool NAME`); uWSGI's *Options* (`--processes`, `--threads`, `--auto-procname`).
 
 use crate::service::Running;
 use std::collections::BTreeMap;
@@ -28,6 +28,8 @@ pub enum ApplicationServer {
     Unicorn,
     /// PHP-FPM: one request a process.
     PhpFpm,
+    /// uWSGI: one request a thread.
+    Uwsgi,
     /// Node.js.
     Node,
     /// A server of Java with a pool of named threads, such as Tomcat.
@@ -56,6 +58,7 @@ impl fmt::Display for ApplicationServer {
             ApplicationServer::Puma => "Puma",
             ApplicationServer::Unicorn => "Unicorn",
             ApplicationServer::PhpFpm => "PHP-FPM",
+            ApplicationServer::Uwsgi => "uWSGI",
             ApplicationServer::Node => "Node.js",
             ApplicationServer::Java => "Java",
             ApplicationServer::Sample => "headroom sample-service",
@@ -66,7 +69,7 @@ impl fmt::Display for ApplicationServer {
 impl Layout {
     /// What the processes of a service show; `None` where none of them is a known server.
     pub fn of(running: &[Running]) -> Option<Self> {
-        let rules = [gunicorn, uvicorn, puma, unicorn, php_fpm, java, node, sample];
+        let rules = [gunicorn, uvicorn, puma, unicorn, php_fpm, uwsgi, java, node, sample];
         rules.iter().find_map(|rule| rule(running))
     }
 }
@@ -115,6 +118,24 @@ fn php_fpm(running: &[Running]) -> Option<Layout> {
     let workers = running.iter().filter(|one| one.command.starts_with("php-fpm: pool ")).count();
     let processes = u32::try_from(workers).ok().filter(|&processes| processes > 0)?;
     Some(Layout { server: ApplicationServer::PhpFpm, processes, threads: Some(1) })
+}
+
+/// Processes of the same command line, with titles only where `--auto-procname` asks for them. A configuration file does not show
+/// its threads.
+fn uwsgi(running: &[Running]) -> Option<Layout> {
+    let first = running.iter().find(|one| program(one, "uwsgi") || program(one, "uWSGI"))?;
+    let titled = running.iter().filter(|one| one.command.starts_with("uWSGI worker ")).count();
+    let named =
+        option(&first.command, &["-p", "--processes", "--workers"]).and_then(|count| count.parse().ok());
+    let processes = match u32::try_from(titled) {
+        Ok(workers @ 1..) => workers,
+        _ => named.unwrap_or_else(|| children(running, first.id).max(1)),
+    };
+    let from_file =
+        first.command.starts_with("uWSGI") || CONFIGURED.iter().any(|end| first.command.contains(end));
+    let threads = option(&first.command, &["--threads"]).and_then(|count| count.parse().ok());
+    let threads = threads.or(if from_file { None } else { Some(1) });
+    Some(Layout { server: ApplicationServer::Uwsgi, processes, threads })
 }
 
 /// Threads such as `http-nio-8080-e` (Tomcat; the kernel cuts names at 15 bytes) or `qtp1234-17` (Jetty).
@@ -183,6 +204,8 @@ fn count(one: &Running, wanted: impl Fn(&str) -> bool) -> u32 {
     u32::try_from(one.threads.iter().filter(|name| wanted(name)).count()).unwrap_or(u32::MAX)
 }
 
+/// What the command line of uWSGI has if the rest is in a file.
+const CONFIGURED: [&str; 5] = [".ini", ".yaml", ".yml", ".xml", ".json"];
 /// Shells whose arguments may name a server.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ash", "zsh"];
 
@@ -255,6 +278,10 @@ mod tests {
                 2,
                 Some(1),
             ),
+            (same("uwsgi --http :8000 --master -p 2 --threads 4 --wsgi-file app.py"), Uwsgi, 2, Some(4)),
+            (same("/usr/bin/uwsgi --ini /etc/shop.ini"), Uwsgi, 2, None),
+            (with_two("uWSGI master", "uWSGI worker 1", &["uwsgi"]), Uwsgi, 2, None),
+            (alone("uwsgi --socket :3031 --wsgi-file app.py", &["uwsgi"]), Uwsgi, 1, Some(1)),
             (alone("node server.js", &["node", "libuv-worker"]), Node, 1, None),
             (with_two("/usr/bin/node cluster.js", "/usr/bin/node cluster.js", &["node"]), Node, 2, None),
             (

@@ -5,7 +5,8 @@ use crate::text::{column, read, read_number};
 /// What happened in a network namespace since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NetworkCounts {
-    /// Connections that found an accept queue full (`ListenOverflows`).
+    /// Connections that found an accept queue full (`ListenOverflows`), or were dropped because too many were half open
+    /// (`TCPReqQFullDrop`, without SYN cookies): the backlog bounds both (`inet_csk_reqsk_queue_is_full`).
     pub queue_full: u64,
     /// Segments with data that were sent, without those sent again (`TCPOrigDataSent`).
     pub data_sent: u64,
@@ -41,7 +42,7 @@ impl NetworkCounts {
         let tcp = |name| column(snmp, "Tcp: ", name);
         let opened_again = extended("TCPSynRetrans").unwrap_or(0);
         Some(NetworkCounts {
-            queue_full: extended("ListenOverflows")?,
+            queue_full: extended("ListenOverflows")? + extended("TCPReqQFullDrop").unwrap_or(0),
             data_sent: extended("TCPOrigDataSent").or_else(|| tcp("OutSegs"))?,
             sent_again: tcp("RetransSegs")?.saturating_sub(opened_again),
             accepted: tcp("PassiveOpens")?,
@@ -88,8 +89,8 @@ mod tests {
 
     #[test]
     fn reads_what_the_kernel_counts() {
-        let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPOrigDataSent TCPSynRetrans\n\
-                       TcpExt: 0 7 9 1000 3\nIpExt: InNoRoutes\nIpExt: 5\n";
+        let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPReqQFullDrop TCPOrigDataSent TCPSynRetrans\n\
+                       TcpExt: 0 5 9 2 1000 3\nIpExt: InNoRoutes\nIpExt: 5\n";
         let snmp =
             "Ip: Forwarding\nIp: 1\nTcp: ActiveOpens PassiveOpens OutSegs RetransSegs\nTcp: 5 6 2000 13\n";
         let found = NetworkCounts::parse(netstat, snmp).unwrap();

@@ -34,6 +34,7 @@ pub fn lock_of(server: ApplicationServer) -> Option<Lock> {
         ApplicationServer::GunicornThreads => Some(Lock::After(Duration::from_millis(5))),
         ApplicationServer::Puma => Some(Lock::After(Duration::from_millis(100))),
         ApplicationServer::Node | ApplicationServer::PythonEventLoop => Some(Lock::Held),
-        ApplicationServer::Sample => None,
+        // uWSGI serves several languages.
+        ApplicationServer::Sample | ApplicationServer::Uwsgi => None,
     }
 }
