@@ -2,11 +2,13 @@
 
 mod answers;
 mod bottlenecks;
+mod data;
 mod mirroring;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use bottlenecks::bottlenecks_of;
+pub use data::{Block, BlockPart, Column, Data};
 pub use mirroring::{Cost, Mirroring};
 
 use crate::words::{Rows, counted};
@@ -75,6 +77,8 @@ pub struct Experiment {
     pub mirroring: Option<Mirroring>,
     /// What the reader has to know.
     pub notes: Vec<String>,
+    /// The blocks that the verdicts were made of.
+    pub data: Data,
 }
 
 /// The servers that a candidate needs in place of those of today, if processors are what limits them: as many more or fewer as
@@ -219,8 +223,8 @@ pub struct Plan {
     pub power: f64,
     /// The blocks that are needed.
     pub blocks: usize,
-    /// The smallest effect that the whole time finds.
-    pub detectable_effect: f64,
+    /// The smallest effect that the whole time finds; `None` if it finds none.
+    pub detectable_effect: Option<f64>,
     /// US dollars for the services in the promised time; `None` without the price of a server.
     pub cost: Option<f64>,
 }
@@ -277,7 +281,7 @@ pub struct Verdict {
     pub candidate: String,
     /// `better`, `worse`, `same` or `cannot_tell`.
     pub verdict: &'static str,
-    /// The median effect: relative, for errors a difference of shares; `None` without any.
+    /// The median effect: relative, for errors a difference of shares, for the queue time one of seconds; `None` without any.
     pub effect: Option<f64>,
     /// The lower end of the interval; `None` if it has none yet.
     pub low: Option<f64>,
@@ -511,7 +515,8 @@ impl Experiment {
             }
         };
         let word = verdict.verdict.replace('_', " ").to_uppercase();
-        let effect = verdict.effect.map_or("no estimate yet".to_owned(), signed);
+        let effect =
+            verdict.effect.map_or("no estimate yet".to_owned(), |effect| signed(effect, verdict.measure));
         format!("{word}: {what}: {measure} {effect} ({interval})")
     }
 
@@ -582,8 +587,8 @@ impl Experiment {
             );
             if plan.effect > plan.wanted_effect * 1.001 {
                 rows.row("", format!("{} as wanted needs more time", percent(plan.wanted_effect)));
-            } else {
-                rows.row("", format!("the whole time finds {}", percent(plan.detectable_effect)));
+            } else if let Some(effect) = plan.detectable_effect {
+                rows.row("", format!("the whole time finds {}", percent(effect)));
             }
             if let Some(cost) = plan.cost {
                 rows.row("", format!("the services cost ${cost:.2} for that time"));
@@ -671,7 +676,7 @@ impl Experiment {
                 format!("{}{}", verdict.measure, if verdict.primary { " *" } else { "" }),
                 value(verdict.control_value),
                 value(verdict.candidate_value),
-                verdict.effect.map_or("-".to_owned(), signed),
+                verdict.effect.map_or("-".to_owned(), |effect| signed(effect, verdict.measure)),
                 interval(verdict),
                 verdict.verdict.replace('_', " "),
             ]);
@@ -717,6 +722,7 @@ fn measure_words(measure: &str) -> String {
         "processor_time" => "processor time".to_owned(),
         "live_processor_time" => "processor time of live requests".to_owned(),
         "memory" => "memory".to_owned(),
+        "queue_time" => "queue time".to_owned(),
         quantile => format!("response time {quantile}"),
     }
 }
@@ -725,7 +731,8 @@ fn interval(verdict: &Verdict) -> String {
     match (verdict.low, verdict.high) {
         (None, None) => "no interval yet".to_owned(),
         (low, high) => {
-            let end = |value: Option<f64>| value.map_or("?".to_owned(), signed);
+            let end =
+                |value: Option<f64>| value.map_or("?".to_owned(), |value| signed(value, verdict.measure));
             format!("{} to {}", end(low), end(high))
         }
     }
@@ -754,8 +761,11 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn signed(share: f64) -> String {
-    format!("{:+.1} %", 100.0 * share)
+fn signed(effect: f64, measure: &str) -> String {
+    match measure {
+        "queue_time" => format!("{:+.3} ms", 1e3 * effect),
+        _ => format!("{:+.1} %", 100.0 * effect),
+    }
 }
 
 fn whole_seconds(seconds: f64) -> Duration {
@@ -763,4 +773,4 @@ fn whole_seconds(seconds: f64) -> Duration {
 }
 
 /// The measures of all requests, in the order of tables.
-const MEASURES: [&str; 6] = ["p50", "p95", "p99", "errors", "processor_time", "memory"];
+const MEASURES: [&str; 7] = ["p50", "p95", "p99", "errors", "processor_time", "memory", "queue_time"];

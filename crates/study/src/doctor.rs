@@ -103,6 +103,14 @@ impl Watched {
         self.seen.iter_mut().for_each(|(_, seen)| seen.others = None);
     }
 
+    /// The mean time in a queue of a request, by Little's law from those that waited, at so many requests a second. `None`
+    /// without requests, and where it is not known.
+    pub(crate) fn queue_time(&self, rate: f64) -> Option<f64> {
+        let waiting: Option<f64> = self.seen.iter().map(|(_, seen)| seen.queueing()).sum();
+        let mean = waiting? / self.seen.len() as f64;
+        Some(mean / rate).filter(|time| time.is_finite())
+    }
+
     /// What limits the service. `rate` is the requests a second, if they are known.
     fn judged(self, rate: Option<f64>) -> Examined {
         let seen: Vec<Seen> = self.seen.into_iter().map(|(_, seen)| seen).collect();
@@ -252,6 +260,8 @@ fn span(length: Duration) -> Duration {
     length.div_f64(spans).mul_f64(NEARLY)
 }
 
+/// The shortest time in which enough moments are seen to average what waits at them.
+pub(crate) const ENOUGH: Duration = EVERY.saturating_mul(10);
 /// How often a service is read, where that is cheap.
 const EVERY: Duration = Duration::from_millis(200);
 /// So many times as long as a reading takes is between two readings: alone they may take a tenth of a core, beside a load a

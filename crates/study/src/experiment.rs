@@ -31,6 +31,7 @@ mod answers;
 mod arms;
 mod block;
 mod contents;
+mod data;
 mod document;
 mod measures;
 pub mod mirroring;
@@ -40,7 +41,7 @@ mod search;
 mod stage;
 mod traffic;
 
-pub use traffic::{Recording, part};
+pub use traffic::{OTHER, Recording, part};
 
 use crate::launch::NoLaunch;
 use ::load::{Connecting, StartError, Work};

@@ -178,6 +178,12 @@ impl Seen {
         self.throttled.map_or(0.0, |throttled| throttled.threads)
     }
 
+    /// Requests that wait for a worker, where that is known, or else in the accept queue; and threads that wait for a core or stand
+    /// still for the quota, each of which holds up a request. `None` where the accept queue is not known.
+    pub fn queueing(&self) -> Option<f64> {
+        Some(self.unserved.or(self.queued)? + self.waiting)
+    }
+
     /// The destination for which most requests wait: its place, and how many.
     pub fn awaited_most(&self) -> Option<(usize, f64)> {
         let all = self.to.iter().map(|to| to.awaiting).enumerate();

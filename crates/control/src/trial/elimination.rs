@@ -147,6 +147,11 @@ impl Elimination {
         first_finding(pair).min(middle.map_or(FINDING_MAX, first_finding))
     }
 
+    /// The risk of one comparison of two values, of the `risk` of the search: [`plan_rounds`](super::plan_rounds) is made with it.
+    pub fn risk_of_pair(count: usize, risk: f64) -> f64 {
+        pairs_risk(count.max(1), risk, Halving::begin(count, count, 0.5 * risk).is_some())
+    }
+
     /// What to do next.
     pub fn next(&self, rng: &mut Rng) -> Round {
         let found = self.found();
@@ -315,11 +320,16 @@ fn worse_by(measure: &Measure, Interval { low, high }: Interval) -> (f64, f64) {
 /// What compares pairs of values, in two-sided intervals of which one side eliminates, and with the middle of the others.
 fn begin(count: usize, rounds: usize, risk: f64) -> (Centre, Option<Halving>) {
     let halving = Halving::begin(count, count, 0.5 * risk);
-    let of_pairs = if halving.is_some() { 0.5 * risk } else { risk };
-    let others = count.saturating_sub(1).max(1) as f64;
     // With two values left, a pair is measured in all of the rounds; with all of them left, in a share of these.
     let planned = rounds as f64 * libm::sqrt(2.0 / count.max(2) as f64);
-    (Centre::new((2.0 * of_pairs / others).min(MOST_RISK), (planned as usize).max(1)), halving)
+    (Centre::new(pairs_risk(count, risk, halving.is_some()), (planned as usize).max(1)), halving)
+}
+
+/// The two-sided risk of a pair, of which one side eliminates.
+fn pairs_risk(count: usize, risk: f64, halves: bool) -> f64 {
+    let of_pairs = if halves { 0.5 * risk } else { risk };
+    let others = count.saturating_sub(1).max(1) as f64;
+    (2.0 * of_pairs / others).min(MOST_RISK)
 }
 
 /// The mean without the least and the greatest quarter.

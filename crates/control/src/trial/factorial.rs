@@ -51,15 +51,19 @@ impl Factorial {
     pub fn new(measure: Measure, variables: usize, replicates: usize, risk: f64) -> Self {
         let variables = variables.clamp(1, VARIABLES_MAX);
         let contrasts = contrasts(variables);
-        let centre = Centre::new(risk / contrasts.len() as f64, replicates);
+        let centre = Centre::new(Self::risk_of_effect(variables, risk), replicates);
         let effects = contrasts.into_iter().map(|contrast| (contrast, centre.clone())).collect();
         Factorial { measure, variables, effects }
     }
 
     /// The replicate after which there can be a first finding, as [`Elimination::rounds_min`](super::Elimination::rounds_min).
     pub fn replicates_min(variables: usize, replicates: usize, risk: f64) -> usize {
-        let count = contrasts(variables.clamp(1, VARIABLES_MAX)).len();
-        first_finding(Centre::new(risk / count as f64, replicates))
+        first_finding(Centre::new(Self::risk_of_effect(variables, risk), replicates))
+    }
+
+    /// The risk of one effect, of the `risk` of the design: [`plan_rounds`](super::plan_rounds) is made with it.
+    pub fn risk_of_effect(variables: usize, risk: f64) -> f64 {
+        risk / contrasts(variables.clamp(1, VARIABLES_MAX)).len() as f64
     }
 
     /// The combinations of a replicate in random order. Bit `n` of a combination is 1 for the high level of variable `n`.

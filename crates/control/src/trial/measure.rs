@@ -14,8 +14,8 @@ pub struct RouteId(pub u16);
 pub enum Figure {
     /// A quantile of the response time.
     ResponseTime(Quantile),
-    /// A quantile of the time in the queue of the service.
-    QueueTime(Quantile),
+    /// The mean time in which a request waits for a worker of the service or for a core, in seconds.
+    QueueTime,
     /// The share (0 to 1) of requests without a good response. It is 1 if no request had a response.
     Errors,
     /// Processor time of a request.
@@ -57,24 +57,27 @@ pub struct Measure {
     pub better: Better,
     /// Effects up to this are called the same (in the unit of the effect, above 0).
     pub margin: f64,
-    /// Whether a process has its value for as long as it lives, such as its memory: blocks of the same processes then repeat one
-    /// comparison, and an effect within the margin, by which equal processes differ, is none.
+    /// Whether an effect within the margin is none: a process has its value for as long as it lives, such as its memory, and blocks
+    /// of the same processes then repeat one comparison; or, as of a time in a queue, so little matters to nobody.
     pub of_process: bool,
     /// A candidate that is worse by more than this is stopped; `None` for a measure that stops none.
     pub harm: Option<f64>,
 }
 
 impl Measure {
-    /// A measure of all routes with the defaults: margins of 1 % for ratios and 0.1 percentage points for errors; errors
-    /// guard with a harm of 1 percentage point.
+    /// A measure of all routes with the defaults: margins of 1 % for ratios, 0.1 percentage points for errors and 1 ms for
+    /// times in a queue, which may be 0; errors guard with a harm of 1 percentage point.
     pub fn new(figure: Figure) -> Self {
         let errors = figure == Figure::Errors;
         Measure {
             figure,
             route: None,
-            effect: if errors { Effect::Difference } else { Effect::Ratio },
+            effect: match figure {
+                Figure::Errors | Figure::QueueTime => Effect::Difference,
+                _ => Effect::Ratio,
+            },
             better: Better::Lower,
-            margin: if errors { 0.001 } else { 0.01 },
+            margin: if errors || figure == Figure::QueueTime { 0.001 } else { 0.01 },
             of_process: false,
             harm: errors.then_some(0.01),
         }
@@ -82,11 +85,14 @@ impl Measure {
 
     /// The distance that [`stats::Centre`] adds up: `None` where one of the values is missing or has no logarithm.
     pub(super) fn difference(&self, control: Option<f64>, candidate: Option<f64>) -> Option<f64> {
-        let difference = match self.effect {
-            Effect::Difference => candidate? - control?,
-            Effect::Ratio => log(candidate?) - log(control?),
-        };
+        let difference = self.distance(candidate?)? - self.distance(control?)?;
         difference.is_finite().then_some(difference)
+    }
+
+    /// Where a value lies on the scale of distances; `None` where it has no logarithm.
+    pub fn distance(&self, value: f64) -> Option<f64> {
+        let at = if self.effect == Effect::Ratio { log(value) } else { value };
+        at.is_finite().then_some(at)
     }
 
     /// A distance in the unit of the effect.
@@ -122,10 +128,11 @@ impl Measure {
 
     /// Distances below this are nearly ties, in blocks of this many requests.
     pub(super) fn resolution(&self, requests: u64) -> f64 {
-        match self.effect {
-            Effect::Ratio => FINEST_RATIO,
+        match (self.effect, self.figure) {
+            (Effect::Ratio, _) => FINEST_RATIO,
+            (Effect::Difference, Figure::QueueTime) => FINEST_SECONDS,
             // One request.
-            Effect::Difference => 1.0 / requests.max(1) as f64,
+            (Effect::Difference, _) => 1.0 / requests.max(1) as f64,
         }
     }
 }
@@ -134,7 +141,7 @@ impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.figure {
             Figure::ResponseTime(quantile) => write!(f, "response time {quantile}"),
-            Figure::QueueTime(quantile) => write!(f, "queue time {quantile}"),
+            Figure::QueueTime => f.write_str("queue time"),
             Figure::Errors => f.write_str("errors"),
             Figure::ProcessorTime => f.write_str("processor time"),
             Figure::Memory => f.write_str("memory"),
@@ -145,5 +152,7 @@ impl fmt::Display for Measure {
 
 /// Equal ratios to the sixth digit are equal.
 const FINEST_RATIO: f64 = 1e-6;
+/// Equal times to the microsecond are equal.
+const FINEST_SECONDS: f64 = 1e-6;
 /// A relative margin of 1 and more has no lower end.
 const ALMOST_ALL: f64 = 0.999;

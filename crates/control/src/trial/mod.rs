@@ -53,7 +53,7 @@ pub use ended::{Ended, Stopped, mostly_void};
 pub use factorial::{Contrast, FactorEffect, Factorial};
 pub use measure::{Better, Effect, Figure, Measure, RouteId};
 pub use noise::{NoiseFloor, Restarts};
-pub use plan::{Known, Plan, PlanError, Shared, Wanted, plan};
+pub use plan::{Known, Plan, PlanError, RoundsPlan, Shared, Wanted, plan, plan_rounds};
 pub use probes::{Probes, Probing};
 pub use run::{Looked, Step, Trial};
 pub use settings::{Ends, Settings, TrialError};

@@ -22,6 +22,16 @@ impl NoiseFloor {
         NoiseFloor { spread, count: independent(differences, spread) }
     }
 
+    /// From repeated measurements of one service ([`Measure::distance`](super::Measure::distance)): the noise of a difference of two
+    /// means of `values` (at least 1) services each. `None` from fewer than two.
+    pub fn of_repeats(distances: &[f64], values: usize) -> Option<Self> {
+        let count = distances.len();
+        let mean = distances.iter().sum::<f64>() / count as f64;
+        let squares: f64 = distances.iter().map(|each| (each - mean) * (each - mean)).sum();
+        let variance = squares / count.checked_sub(1).filter(|degrees| *degrees > 0)? as f64;
+        Some(NoiseFloor { spread: sqrt(2.0 * variance / values.max(1) as f64), count })
+    }
+
     /// The spread that the true one exceeds with a probability of one fifth (upper limit of a normal variance).
     pub fn upper(&self) -> f64 {
         self.spread * sqrt(1.0 / variance_ratio(self.count.saturating_sub(1)))

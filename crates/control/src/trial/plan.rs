@@ -172,6 +172,40 @@ pub fn plan(known: &Known, wanted: &Wanted) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
+/// What a search in rounds promises, in each of which every value is measured once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RoundsPlan {
+    /// Rounds in which the effect is found with the wanted power, with those that are void.
+    pub rounds: usize,
+    /// The effect: the wanted one, or the smallest that all rounds find if that is larger.
+    pub effect: f64,
+    /// The smallest effect that all rounds find.
+    pub detectable: f64,
+}
+
+/// Plans a search that has time for `rounds` rounds, the first finding of which needs `least`. `noise` is that of a difference in
+/// one round, `risk` that of one comparison; of [`Wanted`], as there, `effect` is above 0 and `power` from 0.5 to below 1. `None` if
+/// the time is too short for a finding.
+pub fn plan_rounds(
+    noise: NoiseFloor,
+    (rounds, least): (f64, usize),
+    risk: f64,
+    effect: f64,
+    power: f64,
+) -> Option<RoundsPlan> {
+    let counted = rounds / WITH_VOID;
+    if counted < least as f64 {
+        return None;
+    }
+    let spread = noise.upper() * OTHER_ROUNDS;
+    let detectable = expm1(found_effect(counted, spread, risk, power));
+    let needed = planned_count(log1p(effect), spread, risk, power);
+    Some(match needed <= counted {
+        true => RoundsPlan { rounds: libm::ceil(needed * WITH_VOID) as usize, effect, detectable },
+        false => RoundsPlan { rounds: rounds as usize, effect: detectable.max(effect), detectable },
+    })
+}
+
 fn design(known: &Known) -> (Design, Why) {
     let is_unit = |restarts: &Restarts| known.always_restart || restarts.differ();
     if let Some(Restarts { components, .. }) = known.restarts.filter(is_unit) {
@@ -225,6 +259,9 @@ const PILOT_MIN: usize = 8;
 const RESTARTS_MIN: usize = 5;
 /// Of the time, a tenth is for blocks that are void.
 const WITH_VOID: f64 = 1.1;
+/// Intervals are narrowest at the number of rounds that they are made for. Those of a search are made for more than a plan counts on,
+/// because it measures only the last few values in all of them.
+const OTHER_ROUNDS: f64 = 1.1;
 
 #[cfg(test)]
 mod tests {
@@ -293,6 +330,16 @@ mod tests {
                 show_duration(plan.promised)
             )
         );
+    }
+
+    #[test]
+    fn a_search_promises_what_its_rounds_find() {
+        let noise = NoiseFloor { spread: 0.05, count: 1_000 };
+        let plan = |rounds: f64| plan_rounds(noise, (rounds, 10), 0.01, 0.05, 0.9);
+        assert_eq!(plan(10.0), None, "a tenth of the rounds may be void");
+        let (short, long) = (plan(20.0).unwrap(), plan(200.0).unwrap());
+        assert!(short.rounds == 20 && short.effect > 0.05 && short.effect == short.detectable, "{short:?}");
+        assert!(long.rounds < 60 && long.effect == 0.05 && long.detectable < 0.025, "{long:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 use crate::for_seeds;
-use control::trial::{Elimination, Figure, Finding, Found, Measure, Round};
+use control::trial::{Elimination, Figure, Finding, Found, Measure, NoiseFloor, Round, plan_rounds};
 use stats::Rng;
 use units::Quantile;
 
@@ -172,3 +172,38 @@ fn one_value_and_missing_values_are_no_panic() {
 const FIRST: usize = 4;
 const VALUES: usize = 17;
 const ROUNDS: usize = 60;
+
+/// What a plan promises of a search is found: two values that differ by the effect are told apart in its rounds.
+#[test]
+fn a_plan_of_rounds_is_kept() {
+    for (values, time, spread) in [(4, 30.0, 0.03), (8, 20.0, 0.05), (8, 80.0, 0.05), (16, 40.0, 0.1)] {
+        let risk = Elimination::risk_of_pair(values, 0.05);
+        // All rounds together, if each value is in all of them.
+        let rounds = (time * values as f64 / 2.0) as usize;
+        let least = Elimination::rounds_min(values, rounds, 0.05);
+        let noise = NoiseFloor { spread, count: 1_000 };
+        let plan = plan_rounds(noise, (time, least), risk, 0.05, 0.9).unwrap();
+        let found = for_seeds(200, |seed| {
+            let measure = Measure::new(Figure::ResponseTime(Quantile::P95));
+            let mut search = Elimination::new(measure, values, rounds, 0.05);
+            let (mut noise, mut order) = (Rng::new(seed, "noise"), Rng::new(seed, "order"));
+            for _ in 0..plan.rounds {
+                let Round::Measure(places) = search.next(&mut order) else { break };
+                let measured: Vec<(usize, Option<f64>)> = places
+                    .into_iter()
+                    .map(|place| {
+                        let level = if place == 0 { 1.0 } else { 1.0 + plan.effect };
+                        (place, Some(level * (spread / 2f64.sqrt() * noise.normal()).exp()))
+                    })
+                    .collect();
+                search.observe(&measured);
+            }
+            // A search that ends early has found the best, and does not eliminate the rest.
+            let Found { remaining, certain, pick, .. } = search.found();
+            (1..values).filter(|place| (certain && pick == 0) || !remaining.contains(place)).count()
+        });
+        let share = found.iter().sum::<usize>() as f64 / (200 * (values - 1)) as f64;
+        println!("{values} values, {time} rounds: {plan:?}, {share:.3} of the pairs told apart");
+        assert!(share >= 0.88, "{values} values, {time} rounds: {plan:?}, {share}");
+    }
+}

@@ -79,6 +79,15 @@ fn searched() -> Experiment {
         }),
         mirroring: None,
         notes: Vec::new(),
+        data: Data {
+            arms: vec!["control".to_owned(), "8".to_owned()],
+            measures: vec![Column { route: "all".to_owned(), measure: "p50", unit: "s" }],
+            blocks: vec![Block {
+                ended: 3.0,
+                void: None,
+                parts: vec![BlockPart { arm: 0, requests: 90, values: vec![Some(0.0123)] }],
+            }],
+        },
     }
 }
 

@@ -15,9 +15,9 @@
 use super::arms::{Candidate, Running};
 use super::contents::contents;
 use super::stage::Session;
-use super::{Failed, Wanted};
+use super::{Failed, Recording, Wanted};
 use crate::drive::Drive;
-use ::load::{Collected, Collector, Model, Plan, Targets, Watch, Work};
+use ::load::{Collected, Collector, Model, Plan, Target, Targets, Watch, Work};
 use control::trial::answers::{Answers, Budget, Pair, Response};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -66,6 +66,9 @@ impl Session<'_> {
             Some(second) => (Pair::SecondControl, second),
             None => (Pair::Control, &self.control),
         });
+        if let Some(kept) = self.wanted.recording.and_then(Recording::kept) {
+            answers.extend(&kept);
+        }
         let requests = answers.next(most);
         let begun = Instant::now();
         let round = Round { wanted: self.wanted, requests: &requests, most, until: begun + longest, seed };
@@ -180,13 +183,26 @@ impl Round<'_> {
         let work = &running.arm.work;
         let (work, routes, authority) = match work {
             Work::Targets(targets) => {
-                let routes = self.requests.iter().map(|place| targets.endpoint_of()[*place] as usize);
+                let recording = self.wanted.recording;
+                let (list, routes): (Vec<Target>, Vec<usize>) =
+                    match recording.and_then(|from| Some((from, from.kept()?))) {
+                        Some((from, kept)) => {
+                            let list = from.kept_targets(&running.arm, self.requests);
+                            let routes = self.requests.iter().map(|place| kept[*place]).collect();
+                            (list.map_err(Failed::Recording)?, routes)
+                        }
+                        None => {
+                            let request = |&place: &usize| {
+                                (targets.list[place].clone(), targets.endpoint_of()[place] as usize)
+                            };
+                            self.requests.iter().map(request).unzip()
+                        }
+                    };
                 // A compressed body could only be compared as a whole.
-                let list =
-                    self.requests.iter().map(|place| targets.list[*place].clone().without_header(ENCODING));
-                let list: Vec<_> = list.collect();
+                let list: Vec<Target> =
+                    list.into_iter().map(|target| target.without_header(ENCODING)).collect();
                 let authority = list.first().map(|target| target.server.origin.authority.clone());
-                (Work::Targets(Targets::new(list)), Some(routes.collect::<Vec<_>>()), authority)
+                (Work::Targets(Targets::new(list)), Some(routes), authority)
             }
             Work::Scenario { servers, .. } => {
                 let authority = servers.first().map(|server| server.origin.authority.clone());

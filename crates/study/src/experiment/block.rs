@@ -27,6 +27,8 @@ pub(super) struct Observed {
     pub(super) processor_time: Option<f64>,
     /// Memory at the end, in bytes.
     pub(super) memory: Option<f64>,
+    /// The mean time in a queue of a request, in seconds.
+    pub(super) queue_time: Option<f64>,
     /// Whether the generator had no processor time left.
     pub(super) generator_busy: bool,
     /// What was seen of its processes.
@@ -136,10 +138,13 @@ pub(super) fn run(
         if let Some(watched) = watched.as_mut().filter(|_| at_once > 1) {
             watched.forget_others();
         }
+        let observed = observe(&measurement, cpu, &disturbance, throttling);
+        let rate = observed.seen.answered as f64 / measured.as_secs_f64();
         Observed {
             memory: used_now.map(|usage| usage.memory.get() as f64),
+            queue_time: watched.as_ref().and_then(|watched| watched.queue_time(rate)),
             watched,
-            ..observe(&measurement, cpu, &disturbance, throttling)
+            ..observed
         }
     });
     Ok(observed.collect())
@@ -210,6 +215,7 @@ fn observe(
         routes,
         processor_time: cpu.filter(|_| responses > 0).map(|cpu| cpu.as_secs_f64() / responses as f64),
         memory: None,
+        queue_time: None,
         watched: None,
         generator_busy: measured
             .validity

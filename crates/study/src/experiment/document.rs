@@ -40,10 +40,10 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
         margin: file.margin,
         plan: session.plan.map(|plan| Plan {
             wanted_effect: file.effect,
-            effect: if plan.detectable > file.effect { plan.detectable } else { file.effect },
+            effect: promised_effect(&plan, file.effect),
             power: POWER,
             blocks: plan.blocks,
-            detectable_effect: plan.detectable,
+            detectable_effect: Some(plan.detectable).filter(|effect| effect.is_finite()),
             cost: file.fleet.and_then(|fleet| fleet.per_hour).map(|_| plan.cost),
         }),
         promised_seconds: session.promised.map(|promised| promised.as_secs_f64()),
@@ -77,7 +77,14 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
         mirroring: None,
         notes: notes(session, trial, &answers),
         answers,
+        data: session.data.clone(),
     }
+}
+
+/// The effect that is found within the promised time: the wanted one, or the smallest that the time finds. If it finds none, the promise
+/// is beyond the time.
+pub(super) fn promised_effect(plan: &control::trial::Plan, wanted: f64) -> f64 {
+    if plan.detectable.is_finite() { plan.detectable.max(wanted) } else { wanted }
 }
 
 /// What the primary measure says of the finding that the experiment was made for.

@@ -3,6 +3,7 @@
 use super::block::{Observed, Timed};
 use config::experiment::{Experiment, Primary};
 use control::trial::{Figure, Measure, RouteId};
+use std::time::Duration;
 use units::Quantile;
 
 /// A measure of a trial, and how results name it.
@@ -15,8 +16,19 @@ pub(super) struct Chosen {
     pub(super) unit: &'static str,
 }
 
+/// What is known of the services that are compared.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    /// Their processes.
+    pub(super) processes: bool,
+    /// What their requests wait for: they are examined, in blocks that are long enough.
+    pub(super) queues: bool,
+    /// The median response time of the control.
+    pub(super) response_time: Duration,
+}
+
 /// The measures, the primary one first. `requests` are those of a block, by endpoint.
-pub(super) fn choose(file: &Experiment, requests: &[f64], has_service: bool) -> Vec<Chosen> {
+pub(super) fn choose(file: &Experiment, requests: &[f64], known: Known) -> Vec<Chosen> {
     let all: f64 = requests.iter().sum();
     let asked = Asked { primary: file.primary, margin: file.margin, harm: file.harm };
     let primary = figure(file.primary);
@@ -32,9 +44,14 @@ pub(super) fn choose(file: &Experiment, requests: &[f64], has_service: bool) -> 
         }
     }
     add(Figure::Errors, None, &mut chosen);
-    if has_service {
+    if known.processes {
         add(Figure::ProcessorTime, None, &mut chosen);
         add(Figure::Memory, None, &mut chosen);
+    }
+    if known.processes && known.queues {
+        let mut queue_time = asked.of(Figure::QueueTime, None);
+        queue_time.measure.margin = QUEUE_MARGIN * known.response_time.as_secs_f64();
+        chosen.push(queue_time);
     }
     if requests.len() > 1 {
         let mut routes: Vec<usize> = (0..requests.len()).collect();
@@ -86,7 +103,8 @@ impl Asked {
         let (name, unit) = match what {
             Figure::ResponseTime(quantile) if quantile == Quantile::P95 => ("p95", "s"),
             Figure::ResponseTime(quantile) if quantile == Quantile::P99 => ("p99", "s"),
-            Figure::ResponseTime(_) | Figure::QueueTime(_) => ("p50", "s"),
+            Figure::ResponseTime(_) => ("p50", "s"),
+            Figure::QueueTime => ("queue_time", "s"),
             Figure::Errors => ("errors", "share"),
             Figure::ProcessorTime => ("processor_time", "s"),
             LIVE_PROCESSOR_TIME => ("live_processor_time", "s"),
@@ -105,7 +123,7 @@ impl Asked {
         };
         let id = route.and_then(|route| u16::try_from(route).ok()).map(RouteId);
         // As the primary measure it decides whether restarts are compared.
-        let of_process = what == Figure::Memory && !is_primary;
+        let of_process = matches!(what, Figure::Memory | Figure::QueueTime) && !is_primary;
         Chosen { measure: Measure { route: id, margin, of_process, harm, ..usual }, name, route, unit }
     }
 }
@@ -122,7 +140,8 @@ impl Chosen {
             Figure::Errors => times.and_then(Timed::errors),
             Figure::ProcessorTime => observed.processor_time,
             Figure::Memory => observed.memory,
-            Figure::QueueTime(_) | Figure::Other(_) => None,
+            Figure::QueueTime => observed.queue_time,
+            Figure::Other(_) => None,
         }
     }
 }
@@ -132,6 +151,8 @@ pub(super) const LIVE_PROCESSOR_TIME: Figure = Figure::Other(0);
 /// Memory hardly differs from block to block, but processes of the same command do: by 1 % for the built-in service, and by a tenth
 /// for a while where they collect garbage at different times (Node.js).
 const MEMORY_MARGIN: f64 = 0.1;
+/// Times in a queue that differ by less than this share of the median response time are the same.
+const QUEUE_MARGIN: f64 = 0.05;
 /// Requests of a block above a quantile. Differences of blocks are compared by their signs and sizes, so that a few are
 /// enough.
 pub(super) const ABOVE_MIN: f64 = 5.0;

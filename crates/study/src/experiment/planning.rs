@@ -117,7 +117,11 @@ pub(super) fn promise(basis: &Basis) -> Result<Promise, String> {
     }
     let planned = match plan(&known, &wanted) {
         // Even the fewest blocks take this long; the promise is beyond the time.
-        Err(PlanError::Budget { needed, .. }) => plan(&known, &Wanted { budget: needed, ..wanted }),
+        Err(PlanError::Budget { needed, detectable, .. }) => {
+            plan(&known, &Wanted { budget: needed, ..wanted })
+                // The budget of the file, and not the one that is needed, finds this.
+                .map(|plan| Plan { detectable, ..plan })
+        }
         planned => planned,
     };
     let plan = planned.map_err(|error| error.to_string())?;

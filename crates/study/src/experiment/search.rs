@@ -10,19 +10,23 @@ use super::answers::OfValues;
 use super::arms::Running;
 use super::block::{self, Observed};
 use super::document::{answers_of, arm_answers, counted};
-use super::measures::{Chosen, choose};
-use super::planning::RISK;
+use super::measures::{Chosen, Known, choose};
+use super::planning::{POWER, RISK};
 use super::stage::{End, endpoints, lead};
-use super::{Arm, Event, Failed, Recording, Wanted};
+use super::{Arm, Event, Failed, Recording, Wanted, data};
+use crate::doctor::ENOUGH;
 use crate::launch::NoLaunch;
 use control::trial::answers::Budget;
 use control::trial::{
-    Arm as Place, Conditions, Contrast, Elimination, FactorEffect, Factorial, Finding, Limits, Round,
-    Standing, Void, mostly_void,
+    Arm as Place, Conditions, Contrast, Elimination, FactorEffect, Factorial, Finding, Limits, NoiseFloor,
+    Round, Standing, Void, mostly_void, plan_rounds,
 };
-use documents::experiment::{Answers, Candidate, Experiment, Search as Shown, Tried, Verdict};
+use documents::experiment::{
+    Answers, Block, BlockPart, Candidate, Data, Experiment, Plan, Search as Shown, Tried, Verdict,
+};
 use stats::{Interval, Rng, median};
 use std::time::{Duration, Instant};
+use units::Quantile;
 
 /// Finds the best value.
 pub(super) fn best(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Result<Experiment, Failed> {
@@ -32,7 +36,9 @@ pub(super) fn best(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Re
     let measure = session.measures[0].measure;
     let rounds = rounds(wanted, 2);
     let mut search = Elimination::new(measure, count, rounds, RISK);
-    session.promise(count, Elimination::rounds_min(count, rounds, RISK));
+    let least = Elimination::rounds_min(count, rounds, RISK);
+    // A pair of values.
+    session.promise(&Comparison { least, risk: Elimination::risk_of_pair(count, RISK), values: 1 })?;
     if wanted.only_plan {
         return Ok(session.best_document(&search, &End::only_plan()));
     }
@@ -88,7 +94,10 @@ pub(super) fn effects(
     session.first_visit(events)?;
     let rounds = rounds(wanted, count);
     let mut factorial = Factorial::new(session.measures[0].measure, variables, rounds, RISK);
-    session.promise(count, Factorial::replicates_min(variables, rounds, RISK));
+    let least = Factorial::replicates_min(variables, rounds, RISK);
+    // One half of the values with the other.
+    let risk = Factorial::risk_of_effect(variables, RISK);
+    session.promise(&Comparison { least, risk, values: count / 2 })?;
     if wanted.only_plan {
         return Ok(session.effects_document(&factorial, &End::only_plan()));
     }
@@ -138,7 +147,12 @@ struct Session<'a> {
     rounds: usize,
     /// The longest part so far.
     longest: Duration,
+    /// The plan and its time, if it was asked for.
+    planned: Option<Plan>,
+    promised: Option<Duration>,
     notes: Vec<String>,
+    /// The parts of all values.
+    data: Data,
     /// The comparison of answers; `None` if they are not compared.
     answers: Option<OfValues>,
     rng: Rng,
@@ -161,7 +175,10 @@ impl<'a> Session<'a> {
             counted: 0,
             rounds: 0,
             longest: Duration::ZERO,
+            planned: None,
+            promised: None,
             notes: Vec::new(),
+            data: Data::default(),
             answers: OfValues::begin(wanted, wanted.candidates.len() + 1),
             rng: Rng::new(wanted.seed, "experiment"),
             seed: wanted.seed,
@@ -177,8 +194,16 @@ impl<'a> Session<'a> {
                 Ok(observed) if self.arms[place].tally.good() > 0 => {
                     let requests: Vec<f64> =
                         observed.routes.iter().map(|route| route.requests() as f64).collect();
-                    self.measures = choose(self.wanted.file, &requests, true);
+                    let response_time = observed.all.quantile(Quantile::P50);
+                    let known = Known {
+                        processes: true,
+                        queues: self.wanted.doctor && self.wanted.file.block >= ENOUGH,
+                        response_time: response_time.map(Duration::from_secs_f64).unwrap_or_default(),
+                    };
+                    self.measures = choose(self.wanted.file, &requests, known);
                     self.measures.retain(|chosen| chosen.route.is_none());
+                    let names = self.arms.iter().map(|running| running.arm.name.clone());
+                    self.data = data::begin(names.collect(), &self.measures, &routes);
                     if routes.len() > 1 {
                         self.notes.push("values are compared over all routes together".to_owned());
                     }
@@ -272,7 +297,14 @@ impl<'a> Session<'a> {
                 Err(error) => return Err(error),
             };
             self.not_started[place] = 0;
-            match self.conditions.judge(Place::Candidate(place), observed.lag, &observed.seen) {
+            let void = self.conditions.judge(Place::Candidate(place), observed.lag, &observed.seen);
+            let values = self.measures.iter().map(|chosen| chosen.value(&observed)).collect();
+            self.data.add(Block {
+                ended: self.begun.elapsed().as_secs_f64(),
+                void: void.as_ref().map(ToString::to_string),
+                parts: vec![BlockPart { arm: place, requests: observed.seen.offered, values }],
+            });
+            match void {
                 None => {
                     self.counted += 1;
                     self.keep(place, &mut observed);
@@ -315,8 +347,13 @@ impl<'a> Session<'a> {
         events(Event::Round { rounds, remaining, of, best, void });
     }
 
-    /// Says how long the first finding takes, if the plan is asked for or the time is too short for it.
-    fn promise(&mut self, count: usize, rounds_min: usize) {
+    /// Says how long the first finding takes, if the plan is asked for or the time is too short for it. If it is asked for, the
+    /// service of the middle value is measured some times: how much that differs says which effect is found in which time.
+    fn promise(&mut self, comparison: &Comparison) -> Result<(), Failed> {
+        if self.wanted.only_plan {
+            self.plan(comparison)?;
+        }
+        let (count, rounds_min) = (self.arms.len(), comparison.least);
         let round = self.longest * u32::try_from(count).unwrap_or(u32::MAX);
         let needed = round * u32::try_from(rounds_min).unwrap_or(u32::MAX);
         let is_short = self.begun.elapsed() + needed > self.wanted.file.time;
@@ -330,6 +367,42 @@ impl<'a> Session<'a> {
                 seconds(needed)
             ));
         }
+        Ok(())
+    }
+
+    fn plan(&mut self, comparison: &Comparison) -> Result<(), Failed> {
+        let chosen = self.measures[0].clone();
+        // At the ends of the list are values under which a service is often at its limit, where its noise is largest.
+        let there: Vec<usize> = (0..self.arms.len()).filter(|place| self.out[*place].is_none()).collect();
+        let Some(place) = there.get(there.len() / 2).copied() else { return Ok(()) };
+        let mut distances = Vec::new();
+        for _ in 0..PLAN_VISITS {
+            self.seed = self.seed.wrapping_add(1);
+            // A service that does not start again says nothing of the noise.
+            let Ok(observed) = self.visit(place)? else { continue };
+            distances.extend(chosen.value(&observed).and_then(|value| chosen.measure.distance(value)));
+        }
+        let file = self.wanted.file;
+        let Some(noise) = NoiseFloor::of_repeats(&distances, comparison.values) else { return Ok(()) };
+        let round = self.longest * u32::try_from(self.arms.len()).unwrap_or(u32::MAX);
+        let rounds = file.time.as_secs_f64() / round.as_secs_f64();
+        let least = comparison.least;
+        let Some(plan) = plan_rounds(noise, (rounds, least), comparison.risk, file.effect, POWER) else {
+            return Ok(());
+        };
+        let promised = round.mul_f64(plan.rounds as f64);
+        // One service runs at a time.
+        let price = file.fleet.and_then(|fleet| fleet.per_hour);
+        self.planned = Some(Plan {
+            wanted_effect: file.effect,
+            effect: plan.effect,
+            power: POWER,
+            blocks: plan.rounds * self.arms.len(),
+            detectable_effect: Some(plan.detectable),
+            cost: price.map(|price| price * promised.as_secs_f64() / 3_600.0),
+        });
+        self.promised = Some(promised);
+        Ok(())
     }
 
     fn document(&self, end: &End) -> Experiment {
@@ -344,8 +417,8 @@ impl<'a> Session<'a> {
                 .to_owned(),
             primary: self.measures.first().map_or("p50", |chosen| chosen.name),
             margin: file.margin,
-            plan: None,
-            promised_seconds: None,
+            plan: self.planned,
+            promised_seconds: self.promised.map(|promised| promised.as_secs_f64()),
             noise_floor: None,
             restarts: None,
             seconds: self.begun.elapsed().as_secs_f64(),
@@ -361,6 +434,7 @@ impl<'a> Session<'a> {
             answers: self.answers(),
             search: None,
             mirroring: None,
+            data: self.data.clone(),
             notes: self
                 .notes
                 .iter()
@@ -521,6 +595,16 @@ impl<'a> Session<'a> {
     }
 }
 
+/// What a search compares in each round.
+struct Comparison {
+    /// Rounds before the first finding.
+    least: usize,
+    /// The risk of one comparison.
+    risk: f64,
+    /// How many values each side is the mean of.
+    values: usize,
+}
+
 /// What was observed of services, by place; `None` where that does not count.
 type Seen = Vec<(usize, Option<Observed>)>;
 
@@ -542,6 +626,8 @@ fn rounds(wanted: &Wanted<'_>, services: usize) -> usize {
     ((file.time.as_secs_f64() / part) as usize).max(1)
 }
 
+/// How often a service is measured for a plan, to know its noise.
+const PLAN_VISITS: usize = 5;
 /// Successive rounds in which a service does not start.
 const NOT_STARTED_MAX: u32 = 3;
 /// How often a part is measured until it counts.

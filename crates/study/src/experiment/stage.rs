@@ -3,16 +3,17 @@
 use super::answers::Compared;
 use super::arms::{Candidate, Running, start};
 use super::block::{self, Observed};
-use super::measures::{Chosen, ROUTES_MAX, choose};
+use super::measures::{Chosen, Known, ROUTES_MAX, choose};
 use super::planning::{self, Basis, MORE, PILOT, PILOT_MORE};
-use super::{Event, Failed, Wanted, document};
+use super::{Event, Failed, OTHER, Wanted, data, document};
+use crate::doctor::ENOUGH;
 use config::experiment::{Design as Asked, SecondControl, Shared};
 use control::trial::answers::Budget;
 use control::trial::{
     Arm, Assignment, Block, Design, Ended, NoiseFloor, Plan, Purpose, Restarts, Settings, Shared as Sharing,
     Step, Trial, Void,
 };
-use documents::experiment::Experiment;
+use documents::experiment::{Data, Experiment};
 use stats::{Rng, median};
 use std::time::{Duration, Instant};
 use units::Quantile;
@@ -47,6 +48,8 @@ pub(super) struct Session<'a> {
     pub(super) voids: Vec<Void>,
     /// How long blocks took, and how long they were planned to take.
     blocks: (Duration, Duration),
+    /// The blocks of the comparison.
+    pub(super) data: Data,
     /// The comparison of answers; `None` if they are not compared.
     pub(super) compared_answers: Option<Compared>,
     rng: Rng,
@@ -119,6 +122,7 @@ pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Res
         notes: Vec::new(),
         voids: Vec::new(),
         blocks: Default::default(),
+        data: Data::default(),
         compared_answers: None,
         rng: Rng::new(wanted.seed, "experiment"),
         seed: wanted.seed,
@@ -186,17 +190,25 @@ impl Session<'_> {
         let requests: Vec<f64> =
             of_control.routes.iter().map(|route| route.requests() as f64 * share).collect();
         self.routes = endpoints(&self.wanted.control.work);
+        if self.wanted.file.pace == config::experiment::Pace::Live {
+            self.routes.push(OTHER.to_owned());
+        }
         let is_known = |candidate: &Candidate| matches!(candidate, Candidate::Runs(running) if running.service.is_some());
         let has_service = self.control.service.is_some() && self.candidates.iter().any(is_known);
-        self.measures = choose(self.wanted.file, &requests, has_service);
+        self.response_time =
+            of_control.all.quantile(Quantile::P50).map(Duration::from_secs_f64).unwrap_or_default();
+        let known = Known {
+            processes: has_service,
+            queues: self.wanted.doctor && self.wanted.file.block >= ENOUGH,
+            response_time: self.response_time,
+        };
+        self.measures = choose(self.wanted.file, &requests, known);
         let more = requests.iter().filter(|requests| **requests > 0.0).count().saturating_sub(ROUTES_MAX);
         if more > 0 {
             self.notes.push(format!(
                 "the {ROUTES_MAX} routes with the most requests have verdicts of their own; {more} others count in `all`"
             ));
         }
-        self.response_time =
-            of_control.all.quantile(Quantile::P50).map(Duration::from_secs_f64).unwrap_or_default();
         Ok(())
     }
 
@@ -379,6 +391,8 @@ impl Session<'_> {
             second_control: self.second.is_some(),
             ..planning::comparison(&plan, measures, file.effect, file.ends, self.limits())
         })?;
+        let has_second = self.second.is_some();
+        self.data = data::begin(self.arm_names(), &self.measures, &self.routes);
         let end = loop {
             let assignment = match trial.next(&mut self.rng) {
                 Step::Block(assignment) => assignment,
@@ -398,6 +412,13 @@ impl Session<'_> {
                 Err(error) => break End::Other(error.to_string()),
             };
             let looked = trial.observe(&block);
+            let place = |arm| match arm {
+                Arm::Control => Some(0),
+                Arm::SecondControl => Some(1),
+                Arm::Candidate(number) => Some(number + 1 + usize::from(has_second)),
+            };
+            let elapsed = self.begun.elapsed();
+            self.data.add(data::block(elapsed, looked.void.as_ref(), &assignment, &block, place));
             if looked.void.is_none() && assignment.purpose == Purpose::Compare {
                 self.keep(&assignment, &mut observed);
             }
@@ -431,6 +452,16 @@ impl Session<'_> {
             }
         };
         Ok((trial, end))
+    }
+
+    /// The services that are compared.
+    fn arm_names(&self) -> Vec<String> {
+        let second = self.second.as_ref().map(|_| "second control".to_owned());
+        let candidates = self.candidates.iter().filter_map(|candidate| match candidate {
+            Candidate::Runs(running) => Some(running.arm.name.clone()),
+            Candidate::LeftOut { .. } => None,
+        });
+        std::iter::once("control".to_owned()).chain(second).chain(candidates).collect()
     }
 
     /// Runs a block: its arms at once, or one after the other.

@@ -1,10 +1,13 @@
 //! Requests with times of their own: which of them a block has.
 
 use super::{Arm, Failed, Wanted};
-use ::load::{Arrivals, Course, Model, Targets, Work};
+use ::load::{Arrivals, Course, Model, Target, Targets, Work};
 use config::experiment::Pace;
 use std::time::Duration;
 use units::Timestamp;
+
+/// The name of the endpoint of live requests whose own was not seen when the experiment began: the last one.
+pub const OTHER: &str = "other";
 
 /// A recording whose parts are the load of blocks.
 pub trait Recording {
@@ -20,6 +23,21 @@ pub trait Recording {
     /// # Errors
     /// A request cannot be sent, in words.
     fn targets(&self, arm: &Arm) -> Result<Targets, String>;
+
+    /// The requests that are kept for the comparison of answers, by the endpoint of each as in [`Recording::targets`]. More come
+    /// with each part, and those that are there keep their places. `None` if the list of an arm has all of them.
+    fn kept(&self) -> Option<Vec<usize>> {
+        None
+    }
+
+    /// The kept requests at these places, for an arm.
+    ///
+    /// # Errors
+    /// A request cannot be sent, in words.
+    fn kept_targets(&self, arm: &Arm, places: &[usize]) -> Result<Vec<Target>, String> {
+        let _ = (arm, places);
+        Ok(Vec::new())
+    }
 
     /// What the reader of the result has to know of what was sent.
     fn note(&self) -> Option<String> {

@@ -140,6 +140,11 @@ impl Answers {
         }
     }
 
+    /// More requests, behind those that are known: the routes of all, by place.
+    pub fn extend(&mut self, routes: &[usize]) {
+        self.order.extend(self.order.len()..routes.len());
+    }
+
     /// The requests of the next round, at most this many: up to half of them repeat undecided ones, the rest walks through the
     /// list.
     pub fn next(&mut self, most: usize) -> Vec<usize> {

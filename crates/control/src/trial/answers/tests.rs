@@ -162,3 +162,12 @@ fn memory_is_bounded() {
     assert_eq!((answers.places.len(), answers.found().complete), (PLACES_MAX, false));
     assert!(answers.again.len() <= REPEATED_MAX);
 }
+
+#[test]
+fn requests_that_come_later_follow_those_that_are_known() {
+    let mut answers = Answers::new(1, &[0, 0, 1]);
+    assert_eq!(answers.next(2), [0, 2], "the first of each route");
+    answers.extend(&[0, 0, 1, 2, 2]);
+    answers.extend(&[0, 0, 1, 2, 2]);
+    assert_eq!(answers.next(5), [1, 3, 4, 0, 2]);
+}

@@ -1,4 +1,4 @@
-use super::super::{Answers, Candidate, Experiment, Verdict, Voids};
+use super::super::{Answers, Candidate, Data, Experiment, Verdict, Voids};
 use super::*;
 use report::Terminal;
 
@@ -68,6 +68,7 @@ fn found() -> Experiment {
             p99_seconds: cost(80e-6, -160e-6, 320e-6),
             resumed: true,
         }),
+        data: Data::default(),
         notes: Vec::new(),
     }
 }

@@ -5,13 +5,14 @@ use ::load::{Base, Servers, Target, Targets, Work};
 use http::dial::Resolver;
 use import::{Entry, Recording as Recorded, Replay, Request};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use study::experiment::{Arm, Recording, part};
+use study::experiment::{Arm, OTHER, Recording, part};
 
 /// A recording, of which each block has the next part.
 pub struct Whole {
@@ -73,9 +74,10 @@ impl Recording for Whole {
 pub struct Live {
     follower: RefCell<Follower>,
     resolver: Resolver,
-    /// Requests as they were when the experiment began: each endpoint once, so that all blocks have the same endpoints.
-    examples: BTreeMap<String, Entry>,
+    /// Requests as they were when the experiment began: each endpoint once, by its name, so that all blocks have the same endpoints.
+    examples: Vec<(String, Entry)>,
     latest: RefCell<Part>,
+    kept: RefCell<Kept>,
     reads_only: bool,
     /// Whether each service that gets copies has a store of its own: others get none of requests that change data, which may
     /// come after the first block.
@@ -95,6 +97,44 @@ struct Part {
     entries: Vec<Entry>,
     /// The first one that is sent.
     first: usize,
+}
+
+/// Different requests for the comparison of answers, the examples first.
+#[derive(Default)]
+struct Kept {
+    /// With their endpoints.
+    entries: Vec<(Entry, usize)>,
+    /// Hashes of them.
+    known: HashSet<u64>,
+    /// How many each endpoint has.
+    counts: BTreeMap<usize, usize>,
+    bytes: usize,
+}
+
+impl Kept {
+    /// Keeps a request, unless it is known or its endpoint has enough of them.
+    fn add(&mut self, entry: &Entry, endpoint: usize) {
+        let count = self.counts.get(&endpoint).copied().unwrap_or_default();
+        if count < KEPT_EACH && self.bytes + bytes(entry) <= KEPT_BYTES {
+            self.insert(entry, endpoint);
+        }
+    }
+
+    fn insert(&mut self, entry: &Entry, endpoint: usize) {
+        let mut hasher = DefaultHasher::new();
+        (&entry.method, &entry.url, &entry.body).hash(&mut hasher);
+        if self.known.insert(hasher.finish()) {
+            *self.counts.entry(endpoint).or_default() += 1;
+            self.bytes += bytes(entry);
+            self.entries.push((entry.clone(), endpoint));
+        }
+    }
+}
+
+/// About how much a kept request needs.
+fn bytes(entry: &Entry) -> usize {
+    let headers: usize = entry.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    entry.url.len() + headers + entry.body.len()
 }
 
 /// Reads what is appended to a capture.
@@ -188,11 +228,15 @@ impl Live {
             return Err(inputs::InputError::Empty(path.to_owned()));
         }
         let latest = Part { number: None, end: i64::MIN, entries: Vec::new(), first: 0 };
+        let examples: Vec<(String, Entry)> = examples.into_iter().collect();
+        let mut kept = Kept::default();
+        examples.iter().enumerate().for_each(|(endpoint, (_, entry))| kept.insert(entry, endpoint));
         Ok(Live {
             follower: RefCell::new(follower),
             resolver,
             examples,
             latest: RefCell::new(latest),
+            kept: RefCell::new(kept),
             reads_only,
             own_stores,
             left_out: Cell::new(0),
@@ -202,7 +246,22 @@ impl Live {
 
     /// One request of each endpoint.
     pub fn examples(&self) -> Vec<Entry> {
-        self.examples.values().cloned().collect()
+        self.examples.iter().map(|(_, entry)| entry.clone()).collect()
+    }
+
+    /// These requests as they are sent to an arm.
+    fn sent(&self, arm: &Arm, entries: &[Entry]) -> Result<Vec<Target>, String> {
+        let mut servers = Servers::new(&self.resolver);
+        let path = self.follower.borrow().path.clone();
+        let (requests, base) = (inputs::recorded(entries), Base::All(arm.url.as_str()));
+        inputs::targets(&mut servers, &path, requests, base, &self.headers)
+            .map_err(|error| crate::output::with_causes(&error))
+    }
+
+    /// The place of the endpoint of a request; that behind the last one if it was not seen when the experiment began.
+    fn endpoint(&self, entry: &Entry) -> usize {
+        let name = import::endpoint(entry);
+        self.examples.binary_search_by(|(known, _)| known.cmp(&name)).unwrap_or(self.examples.len())
     }
 }
 
@@ -228,12 +287,24 @@ impl Recording for Live {
             let all = found.len();
             found.retain(|entry| self.own_stores || is_sent(entry, true));
             self.left_out.set(self.left_out.get() + all - found.len());
+            let mut kept = self.kept.borrow_mut();
+            found.iter().for_each(|entry| kept.add(entry, self.endpoint(entry)));
             *latest = Part { number: Some(number), end, entries: found, first: 0 };
         }
         let begin = latest.end.saturating_sub(micros);
         latest.first = latest.entries.partition_point(|entry| at(entry) <= begin);
         let due = |entry: &Entry| u64::try_from(at(entry).saturating_sub(begin)).unwrap_or_default();
         Ok(latest.entries[latest.first..].iter().map(|entry| Duration::from_micros(due(entry))).collect())
+    }
+
+    fn kept(&self) -> Option<Vec<usize>> {
+        Some(self.kept.borrow().entries.iter().map(|(_, endpoint)| *endpoint).collect())
+    }
+
+    fn kept_targets(&self, arm: &Arm, places: &[usize]) -> Result<Vec<Target>, String> {
+        let kept = self.kept.borrow();
+        let entries: Vec<Entry> = places.iter().map(|place| kept.entries[*place].0.clone()).collect();
+        self.sent(arm, &entries)
     }
 
     fn note(&self) -> Option<String> {
@@ -247,21 +318,15 @@ impl Recording for Live {
 
     fn targets(&self, arm: &Arm) -> Result<Targets, String> {
         let latest = self.latest.borrow();
-        let mut servers = Servers::new(&self.resolver);
-        let first = self.examples.values().take(1).map(|entry| (entry, OTHER.to_owned()));
+        let first = self.examples.iter().take(1).map(|(_, entry)| (entry, OTHER.to_owned()));
         let examples = self.examples.iter().map(|(name, entry)| (entry, name.clone())).chain(first);
         let name = |entry: &Entry| {
-            Some(import::endpoint(entry))
-                .filter(|name| self.examples.contains_key(name))
-                .unwrap_or_else(|| OTHER.to_owned())
+            self.examples.get(self.endpoint(entry)).map_or(OTHER, |(name, _)| name).to_owned()
         };
         let all: Vec<(&Entry, String)> =
             examples.chain(latest.entries[latest.first..].iter().map(|entry| (entry, name(entry)))).collect();
         let sent = all.iter().map(|(entry, _)| (*entry).clone()).collect::<Vec<_>>();
-        let path = self.follower.borrow().path.clone();
-        let (requests, base) = (inputs::recorded(&sent), Base::All(arm.url.as_str()));
-        let list = inputs::targets(&mut servers, &path, requests, base, &self.headers)
-            .map_err(|error| crate::output::with_causes(&error))?;
+        let list = self.sent(arm, &sent)?;
         let named: Vec<Target> =
             list.into_iter().zip(all).map(|(target, (_, name))| target.named(&name)).collect();
         let (before, count) = (self.examples.len() as u32 + 1, named.len() as u32);
@@ -269,12 +334,13 @@ impl Recording for Live {
     }
 }
 
-/// Requests of endpoints that were not seen when the experiment began.
-const OTHER: &str = "other";
 /// The end of the capture that shows which endpoints there are.
 const EXAMPLE_BYTES: u64 = 4 * 1024 * 1024;
 /// Requests between two blocks that are held.
 const RECENT_MAX: usize = 1_000_000;
+/// Different requests of an endpoint that are kept for the comparison of answers, and bytes of all of them.
+const KEPT_EACH: usize = 50;
+const KEPT_BYTES: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -324,6 +390,23 @@ mod tests {
         let live = Live::open(&path, false, true, &[], resolver()).unwrap();
         let part = |length| seconds(live.part(1, Duration::from_secs(length)).unwrap());
         assert_eq!((part(4), part(2), part(4)), (vec![1, 2, 3, 4], vec![1, 2], vec![1, 2, 3, 4]));
+    }
+
+    #[test]
+    fn answers_are_compared_for_requests_that_come_later_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capture");
+        std::fs::write(&path, line(1, "/b/1") + &line(2, "/a")).unwrap();
+        let live = Live::open(&path, false, true, &[], resolver()).unwrap();
+        assert_eq!(live.kept().unwrap(), [0, 1], "the examples have the order of the endpoints");
+        let mut file = File::options().append(true).open(&path).unwrap();
+        let later: String = (3..100).map(|second| line(second, &format!("/b/{second}"))).collect();
+        write!(file, "{later}{}{}{}", line(100, "/new"), line(101, "/new"), line(102, "/a")).unwrap();
+        live.part(1, Duration::from_secs(200)).unwrap();
+        let kept = live.kept().unwrap();
+        let of = |endpoint: usize| kept.iter().filter(|one| **one == endpoint).count();
+        // `/a` is the same request again, and `/new` has no endpoint of its own.
+        assert_eq!((&kept[..2], of(0), of(1), of(2)), (&[0, 1][..], 1, KEPT_EACH, 1));
     }
 
     #[test]

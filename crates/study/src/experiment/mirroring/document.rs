@@ -1,6 +1,6 @@
 //! The outcome as a document: that of any experiment, and what the copies cost in cores and milliseconds.
 
-use super::super::document::{counted, is_bounded, word};
+use super::super::document::{counted, is_bounded, promised_effect, word};
 use super::super::planning::POWER;
 use super::stage::{End, Session};
 use control::trial::{Finding, Stopped, Trial, Verdict as Found};
@@ -8,7 +8,7 @@ use documents::experiment::{Answers, Candidate, Cost, Experiment, Mirroring, Noi
 use stats::median;
 
 /// The values of the variable.
-const OFF: &str = "off";
+pub(super) const OFF: &str = "off";
 pub(super) const ON: &str = "on";
 
 pub(super) fn document(
@@ -43,10 +43,10 @@ pub(super) fn document(
         margin: file.margin,
         plan: session.plan.map(|plan| Plan {
             wanted_effect: file.effect,
-            effect: plan.detectable.max(file.effect),
+            effect: promised_effect(&plan, file.effect),
             power: POWER,
             blocks: plan.blocks,
-            detectable_effect: plan.detectable,
+            detectable_effect: Some(plan.detectable).filter(|effect| effect.is_finite()),
             cost: None,
         }),
         promised_seconds: session.promised.map(|promised| promised.as_secs_f64()),
@@ -71,6 +71,7 @@ pub(super) fn document(
         examined: Vec::new(),
         search: None,
         notes,
+        data: session.data.clone(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The steps of the experiment, in their order: watching, noise floor, plan, blocks, and the end of the pause.
 
+use super::super::data;
 use super::super::measures::{ABOVE_MIN, Asked, Chosen, LIVE_PROCESSOR_TIME, figure, is_known};
 use super::super::planning::{self, Basis, MORE, PILOT, PILOT_MORE};
 use super::reading::New;
@@ -7,7 +8,7 @@ use super::{Event, Failed, LEASE, Live, Lost, Processor, Reading, Wanted, docume
 use control::trial::{
     Arm, Assignment, Block, Design, Ended, Figure, Limits, NoiseFloor, Plan, Seen, Shared, Step, Trial,
 };
-use documents::experiment::Experiment;
+use documents::experiment::{Data, Experiment};
 use stats::Rng;
 use std::time::Duration;
 use units::{Quantile, show_duration};
@@ -91,6 +92,8 @@ pub(super) struct Session<'a> {
     pub(super) plan: Option<Plan>,
     pub(super) promised: Option<Duration>,
     pub(super) notes: Vec<String>,
+    /// The blocks of the comparison.
+    pub(super) data: Data,
 }
 
 /// The traffic of some parts.
@@ -142,6 +145,7 @@ pub(super) fn run(
         plan: None,
         promised: None,
         notes: Vec::new(),
+        data: Data::default(),
     };
     session.watch(events)?;
     let (trial, end) = match session.compare(events) {
@@ -208,6 +212,7 @@ impl Session<'_> {
         let measures = self.measures.iter().map(|chosen| chosen.measure).collect();
         let settings = planning::comparison(&plan, measures, file.effect, file.ends, self.limits());
         let mut trial = Trial::new(settings)?;
+        self.data = data::begin(vec![document::OFF.to_owned(), document::ON.to_owned()], &self.measures, &[]);
         let end = loop {
             let assignment = match trial.next(&mut self.rng) {
                 Step::Block(assignment) => assignment,
@@ -226,6 +231,8 @@ impl Session<'_> {
                 Err(end) => break end,
             };
             let looked = trial.observe(&block);
+            let place = |arm| Some(usize::from(matches!(arm, Arm::Candidate(_))));
+            self.data.add(data::block(self.elapsed(), looked.void.as_ref(), &assignment, &block, place));
             if looked.void.is_none() {
                 self.keep(&assignment, &block, &parts);
             }
@@ -459,7 +466,7 @@ fn value(figure: Figure, new: &New) -> Option<f64> {
         Figure::Errors => new.errors(),
         Figure::ProcessorTime => new.processor_time(|used: Processor| used.workers + used.copies),
         LIVE_PROCESSOR_TIME => new.processor_time(|used: Processor| used.workers),
-        Figure::QueueTime(_) | Figure::Memory | Figure::Other(_) => None,
+        Figure::QueueTime | Figure::Memory | Figure::Other(_) => None,
     }
 }
 

@@ -1,0 +1,37 @@
+//! The blocks of an experiment as its document keeps them.
+
+use super::measures::Chosen;
+use control::trial::{Arm, Assignment, Block as Observed, Void};
+use documents::experiment::{Block, BlockPart, Column, Data};
+use std::time::Duration;
+
+/// Data without blocks yet.
+pub(super) fn begin(arms: Vec<String>, measures: &[Chosen], routes: &[String]) -> Data {
+    let column = |chosen: &Chosen| Column {
+        route: chosen
+            .route
+            .and_then(|route| routes.get(route))
+            .map_or_else(|| "all".to_owned(), Clone::clone),
+        measure: chosen.name,
+        unit: chosen.unit,
+    };
+    Data { arms, measures: measures.iter().map(column).collect(), blocks: Vec::new() }
+}
+
+/// A block that ended after this time, whose arms are at these places; `None` for an arm that is not kept.
+pub(super) fn block(
+    ended: Duration,
+    void: Option<&Void>,
+    assignment: &Assignment,
+    observed: &Observed,
+    place: impl Fn(Arm) -> Option<usize>,
+) -> Block {
+    let part = |(arm, seen): (&Arm, &control::trial::Seen)| {
+        Some(BlockPart { arm: place(*arm)?, requests: seen.offered, values: seen.values.clone() })
+    };
+    Block {
+        ended: ended.as_secs_f64(),
+        void: void.map(ToString::to_string),
+        parts: assignment.arms.iter().zip(&observed.arms).filter_map(part).collect(),
+    }
+}
