@@ -11,6 +11,7 @@
 //! | `body_base64` | the body, padded base64; absent without a body |
 //! | `user` | the user: any text that identifies the client |
 //! | `status`, `response_us`, `bytes` | the outcome: status, microseconds to the end of the response, its bytes |
+//! | `dropped_before` | how many requests of the same route were lost since its last line; absent if none |
 //!
 //! ## Why JSON lines
 //! A capture may be read while it is written, truncated by a full disk, filtered with `jq` and `grep`, and joined with
@@ -51,6 +52,13 @@ struct Line {
     response_us: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    dropped_before: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Parses one line of a capture; none for an empty line.
@@ -77,11 +85,29 @@ pub fn read_line(text: &[u8]) -> Result<Option<Entry>, Fault> {
     }))
 }
 
+/// How many requests a line says were lost before it; 0 for a line that cannot be read.
+pub fn dropped_before(text: &[u8]) -> u64 {
+    #[derive(Deserialize)]
+    struct Dropped {
+        #[serde(default)]
+        dropped_before: u64,
+    }
+    serde_json::from_slice::<Dropped>(text).map_or(0, |line| line.dropped_before)
+}
+
 /// Writes one request as a line of a capture. An end time is converted to the request's start.
 ///
 /// # Errors
 /// Those of the writer.
 pub fn write_line(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
+    write_line_after(out, entry, 0)
+}
+
+/// As [`write_line`], of a request before which so many were lost.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_line_after(out: &mut impl Write, entry: &Entry, dropped: u64) -> io::Result<()> {
     let line = Line {
         at_us: entry.at.map(|at| at.start(entry.response_time)),
         at_whole_second: entry.at.is_some_and(|at| at.whole_second),
@@ -93,6 +119,7 @@ pub fn write_line(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
         status: entry.status,
         response_us: entry.response_time.map(|span| u64::try_from(span.as_micros()).unwrap_or(u64::MAX)),
         bytes: entry.bytes,
+        dropped_before: dropped,
     };
     serde_json::to_writer(&mut *out, &line)?;
     out.write_all(b"\n")

@@ -1,6 +1,6 @@
 //! Any request is read back as it was written, and no input panics.
 
-use capture::{At, Edge, Entry, read_line, write_line};
+use capture::{At, Edge, Entry, dropped_before, read_line, write_line, write_line_after};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -38,7 +38,14 @@ proptest! {
     }
 
     #[test]
+    fn what_was_lost_before_a_request_is_read_too(entry in entries(), dropped: u64) {
+        let mut text = Vec::new();
+        write_line_after(&mut text, &entry, dropped).unwrap();
+        prop_assert_eq!((read_line(&text), dropped_before(&text)), (Ok(Some(entry)), dropped));
+    }
+
+    #[test]
     fn no_bytes_panic(bytes: Vec<u8>) {
-        let _ = read_line(&bytes);
+        let _ = (read_line(&bytes), dropped_before(&bytes));
     }
 }

@@ -77,7 +77,7 @@ pub struct Experiment {
     pub mirroring: Option<Mirroring>,
     /// What the reader has to know.
     pub notes: Vec<String>,
-    /// The blocks that the verdicts were made of.
+    /// The blocks of the comparison, with those that do not count.
     pub data: Data,
 }
 
@@ -761,7 +761,8 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn signed(effect: f64, measure: &str) -> String {
+/// An effect on a measure, with its unit.
+pub(crate) fn signed(effect: f64, measure: &str) -> String {
     match measure {
         "queue_time" => format!("{:+.3} ms", 1e3 * effect),
         _ => format!("{:+.1} %", 100.0 * effect),

@@ -127,14 +127,17 @@ fn uwsgi(running: &[Running]) -> Option<Layout> {
     let titled = running.iter().filter(|one| one.command.starts_with("uWSGI worker ")).count();
     let named =
         option(&first.command, &["-p", "--processes", "--workers"]).and_then(|count| count.parse().ok());
-    let processes = match u32::try_from(titled) {
-        Ok(workers @ 1..) => workers,
-        _ => named.unwrap_or_else(|| children(running, first.id).max(1)),
-    };
     let from_file =
         first.command.starts_with("uWSGI") || CONFIGURED.iter().any(|end| first.command.contains(end));
+    let processes = match u32::try_from(titled) {
+        Ok(workers @ 1..) => workers,
+        // A router for HTTP is a child, too.
+        _ if !from_file => named.unwrap_or(1),
+        _ => named.unwrap_or_else(|| children(running, first.id).max(1)),
+    };
     let threads = option(&first.command, &["--threads"]).and_then(|count| count.parse().ok());
-    let threads = threads.or(if from_file { None } else { Some(1) });
+    let is_unknown = from_file || option(&first.command, &["--gevent", "--async", "--asyncio"]).is_some();
+    let threads = threads.or(if is_unknown { None } else { Some(1) });
     Some(Layout { server: ApplicationServer::Uwsgi, processes, threads })
 }
 
@@ -205,7 +208,7 @@ fn count(one: &Running, wanted: impl Fn(&str) -> bool) -> u32 {
 }
 
 /// What the command line of uWSGI has if the rest is in a file.
-const CONFIGURED: [&str; 5] = [".ini", ".yaml", ".yml", ".xml", ".json"];
+const CONFIGURED: [&str; 6] = [".ini", ".yaml", ".yml", ".xml", ".json", "--emperor"];
 /// Shells whose arguments may name a server.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ash", "zsh"];
 
@@ -281,6 +284,9 @@ mod tests {
             (same("uwsgi --http :8000 --master -p 2 --threads 4 --wsgi-file app.py"), Uwsgi, 2, Some(4)),
             (same("/usr/bin/uwsgi --ini /etc/shop.ini"), Uwsgi, 2, None),
             (with_two("uWSGI master", "uWSGI worker 1", &["uwsgi"]), Uwsgi, 2, None),
+            (same("uwsgi --http :8000 --master --wsgi-file app.py"), Uwsgi, 1, Some(1)),
+            (same("uwsgi --http :8000 -p 2 --gevent 100 --wsgi-file app.py"), Uwsgi, 2, None),
+            (same("uwsgi --emperor /etc/uwsgi/vassals"), Uwsgi, 2, None),
             (alone("uwsgi --socket :3031 --wsgi-file app.py", &["uwsgi"]), Uwsgi, 1, Some(1)),
             (alone("node server.js", &["node", "libuv-worker"]), Node, 1, None),
             (with_two("/usr/bin/node cluster.js", "/usr/bin/node cluster.js", &["node"]), Node, 2, None),

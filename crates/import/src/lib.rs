@@ -31,7 +31,7 @@ mod traffic;
 mod urls;
 mod vegeta;
 
-pub use capture::{At, Edge, Entry, LineError, read_line};
+pub use capture::{At, Edge, Entry, LineError, dropped_before, read_line};
 pub use error::FormatError;
 pub use format::{Format, detect};
 pub use input::{Input, open};

@@ -23,6 +23,7 @@ use control::diagnosis::{Budget, Cause, Diagnosis, Seen, To};
 use documents::doctor::{Examined, Known};
 use host::{Examination, Mode, NoService, Service};
 use names::Names;
+pub(crate) use names::knows_workers;
 use second::Seconds;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -263,7 +264,7 @@ fn span(length: Duration) -> Duration {
 /// The shortest time in which enough moments are seen to average what waits at them.
 pub(crate) const ENOUGH: Duration = EVERY.saturating_mul(10);
 /// How often a service is read, where that is cheap.
-const EVERY: Duration = Duration::from_millis(200);
+pub(crate) const EVERY: Duration = Duration::from_millis(200);
 /// So many times as long as a reading takes is between two readings: alone they may take a tenth of a core, beside a load a
 /// hundredth.
 const ALONE: u32 = 10;

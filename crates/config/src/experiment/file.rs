@@ -62,7 +62,8 @@ tables! {
         ready_within: Option<At<Span>>,
         /// `duet`, `alternating`, `slices` or `restarts`. Default: the plan chooses.
         design: Option<At<Text>>,
-        /// The servers that the control runs on today: the result then says how many a candidate needs.
+        /// The servers that the control runs on today: the result then says how many a candidate needs. With `vary`, `per_hour`
+        /// alone counts, for what `--plan` says of the cost.
         fleet: Option<At<FleetTable>>,
         /// `planned` (after the planned blocks, or later when the primary measure is decided), `decided` (as soon as it is) or
         /// `time` (when the time is over). Default: planned.

@@ -178,10 +178,10 @@ impl Seen {
         self.throttled.map_or(0.0, |throttled| throttled.threads)
     }
 
-    /// Requests that wait for a worker, where that is known, or else in the accept queue; and threads that wait for a core or stand
-    /// still for the quota, each of which holds up a request. `None` where the accept queue is not known.
+    /// Requests that wait for a worker, and threads that wait for a core or stand still for the quota: one that works on a request
+    /// holds it up. `None` where the workers are not known.
     pub fn queueing(&self) -> Option<f64> {
-        Some(self.unserved.or(self.queued)? + self.waiting)
+        Some(self.unserved? + self.waiting)
     }
 
     /// The destination for which most requests wait: its place, and how many.

@@ -201,7 +201,10 @@ pub fn plan_rounds(
     let detectable = expm1(found_effect(counted, spread, risk, power));
     let needed = planned_count(log1p(effect), spread, risk, power);
     Some(match needed <= counted {
-        true => RoundsPlan { rounds: libm::ceil(needed * WITH_VOID) as usize, effect, detectable },
+        true => {
+            let needed = libm::ceil(needed * WITH_VOID).min(rounds);
+            RoundsPlan { rounds: needed as usize, effect, detectable }
+        }
         false => RoundsPlan { rounds: rounds as usize, effect: detectable.max(effect), detectable },
     })
 }

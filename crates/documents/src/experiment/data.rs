@@ -1,4 +1,4 @@
-//! The blocks that the verdicts were made of.
+//! The blocks of the comparison: what the verdicts were made of, and what did not count.
 
 use serde::{Serialize, Serializer};
 
@@ -17,6 +17,13 @@ pub struct Data {
 impl Data {
     /// The blocks that are kept; those of a longer experiment count and are not listed.
     pub const BLOCKS_MAX: usize = 5_000;
+
+    /// No block so far counts any more.
+    pub fn give_up(&mut self, why: &str) {
+        for block in &mut self.blocks {
+            block.void.get_or_insert_with(|| why.to_owned());
+        }
+    }
 
     /// Adds a block, unless there are too many.
     pub fn add(&mut self, block: Block) {
@@ -92,5 +99,15 @@ mod tests {
             shown,
             r#"{"ended":12.3457,"void":null,"parts":[{"arm":1,"requests":9,"values":[0.0123457,null,0.0]}]}"#
         );
+    }
+
+    #[test]
+    fn what_is_given_up_keeps_its_first_reason() {
+        let block =
+            |void: Option<&str>| Block { ended: 1.0, void: void.map(str::to_owned), parts: Vec::new() };
+        let mut data = Data { blocks: vec![block(None), block(Some("late"))], ..Data::default() };
+        data.give_up("the design has changed");
+        let reasons: Vec<_> = data.blocks.iter().map(|block| block.void.as_deref().unwrap()).collect();
+        assert_eq!(reasons, ["the design has changed", "late"]);
     }
 }

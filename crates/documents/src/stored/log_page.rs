@@ -2,6 +2,7 @@
 
 use super::log::Line;
 use super::{Log, Run};
+use crate::experiment::signed;
 use crate::words::counted;
 use report::{Align, Report, Section, Table, html};
 use serde_json::Value as Json;
@@ -78,15 +79,16 @@ fn verdicts(all: &[Json]) -> Option<Table> {
     ]);
     for verdict in all {
         let text = |name: &str| verdict[name].as_str().unwrap_or_default().replace('_', " ");
-        let percent = |name: &str| verdict[name].as_f64().map(|share| format!("{:+.1} %", 100.0 * share));
-        let interval = percent("low").zip(percent("high")).map(|(low, high)| format!("{low} to {high}"));
+        let measure = verdict["measure"].as_str().unwrap_or_default();
+        let effect = |name: &str| verdict[name].as_f64().map(|effect| signed(effect, measure));
+        let interval = effect("low").zip(effect("high")).map(|(low, high)| format!("{low} to {high}"));
         let primary = if verdict["primary"] == true { " (primary)" } else { "" };
         table.row([
             text("candidate"),
             text("route"),
             format!("{}{primary}", text("measure")),
             text("verdict"),
-            percent("effect").unwrap_or_default(),
+            effect("effect").unwrap_or_default(),
             interval.unwrap_or_default(),
         ]);
     }
@@ -126,4 +128,23 @@ fn searched(found: &Json, values: &[Json]) -> Table {
 
 fn day(began: &str) -> &str {
     began.split('T').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effects_have_the_unit_of_their_measure() {
+        let of = |measure: &str, effect: f64| {
+            serde_json::json!({
+                "candidate": "4", "route": "all", "measure": measure, "verdict": "better", "effect": effect,
+                "low": effect - 0.01, "high": effect + 0.01, "primary": false,
+            })
+        };
+        let table = verdicts(&[of("p95", -0.1), of("queue_time", -0.0135)]).unwrap();
+        let text = report::text(&table, report::Terminal::PIPE);
+        assert!(text.contains("-10.0 %") && text.contains("-11.0 % to -9.0 %"), "{text}");
+        assert!(text.contains("-13.500 ms") && text.contains("-23.500 ms to -3.500 ms"), "{text}");
+    }
 }

@@ -234,14 +234,29 @@ pub(super) fn flat(text: &str) -> Vec<(String, String)> {
         Json::Object(members) => members
             .into_iter()
             // Samples and evidence are for `--json`; their summaries are next to them.
-            .filter(|(name, value)| name != SAMPLES && name != FINDINGS && !value.is_null())
+            .filter(|(name, value)| ![SAMPLES, FINDINGS, BLOCKS].contains(&name.as_str()) && !value.is_null())
             .map(|(name, value)| (name, plain(value)))
             .collect(),
         other => vec![(plain(other), String::new())],
     }
 }
 
+/// The blocks of an experiment.
+const BLOCKS: &str = "data";
 const QUANTILES: [Quantile; 5] = [Quantile::P50, Quantile::P90, Quantile::P95, Quantile::P99, Quantile::P999];
 
 /// A screen has room for so many seconds beside the rest.
 const MOST_LINES: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_long_is_left_to_the_json() {
+        let result =
+            r#"{"blocks":30,"data":{"arms":[],"blocks":[]},"ended":"the time is over","search":null}"#;
+        let expected = [("blocks", "30"), ("ended", "the time is over")];
+        assert_eq!(flat(result), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+}

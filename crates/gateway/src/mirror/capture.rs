@@ -10,10 +10,10 @@
 //! through a gateway would add them again.
 
 use super::mask::Mask;
-use super::{Answered, Bell, Copy, Dropped, Ticket};
+use super::{Answered, Bell, Copy, Dropped, LinkCounts, Ticket};
 use crate::key;
 use crate::settings::Capture;
-use capture::{At, Edge, Entry, write_line};
+use capture::{At, Edge, Entry, write_line_after};
 use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::{Limits, request};
@@ -36,12 +36,29 @@ pub(crate) struct Writer<W> {
     tickets: Vec<Ticket>,
     /// The last write ended in the middle of a line.
     torn: bool,
+    /// Lost copies of each route that are in a line.
+    told: Vec<(Arc<LinkCounts>, u64)>,
+    /// Lost copies that no written line tells, and those in the lines that are not written yet.
+    untold: u64,
+    telling: u64,
 }
 
 impl<W: Write> Writer<W> {
     pub(crate) fn new(out: W, capture: &Capture, copies: Receiver<Box<Copy>>, bell: Arc<Bell>) -> Self {
         let (waiting, lines, tickets) = (Vec::new(), Vec::new(), Vec::new());
-        Writer { out, mask: Mask::new(capture), copies, bell, waiting, lines, tickets, torn: false }
+        Writer {
+            out,
+            mask: Mask::new(capture),
+            copies,
+            bell,
+            waiting,
+            lines,
+            tickets,
+            torn: false,
+            told: Vec::new(),
+            untold: 0,
+            telling: 0,
+        }
     }
 
     /// Writes until no more copies will come and all are written.
@@ -75,11 +92,15 @@ impl<W: Write> Writer<W> {
         let Some(entry) = entry(&copy, live, &self.mask) else {
             return copy.ticket.dropped(Dropped::WriteFailed);
         };
+        if let Some(counts) = copy.ticket.counts() {
+            self.untold += lost_since(&mut self.told, counts);
+        }
         let whole = self.lines.len();
-        if write_line(&mut self.lines, &entry).is_err() {
+        if write_line_after(&mut self.lines, &entry, self.untold).is_err() {
             self.lines.truncate(whole);
             return copy.ticket.dropped(Dropped::WriteFailed);
         }
+        self.telling += std::mem::take(&mut self.untold);
         self.tickets.push(copy.ticket);
         if self.lines.len() >= WRITE_BYTES {
             self.write();
@@ -94,6 +115,8 @@ impl<W: Write> Writer<W> {
         let mended = !self.torn || self.out.write_all(b"\n").is_ok();
         let written = mended && self.out.write_all(&self.lines).and_then(|()| self.out.flush()).is_ok();
         self.torn = !written;
+        let telling = std::mem::take(&mut self.telling);
+        self.untold += if written { 0 } else { telling };
         for ticket in self.tickets.drain(..) {
             if written {
                 ticket.written();
@@ -103,6 +126,18 @@ impl<W: Write> Writer<W> {
         }
         self.lines.clear();
     }
+}
+
+/// Copies of a route that were lost since its last line; none before its first one, which may be of another capture. Routes that a
+/// reload has taken away are forgotten.
+fn lost_since(told: &mut Vec<(Arc<LinkCounts>, u64)>, counts: &Arc<LinkCounts>) -> u64 {
+    let now = counts.lost();
+    if let Some((_, before)) = told.iter_mut().find(|(known, _)| Arc::ptr_eq(known, counts)) {
+        return now.saturating_sub(std::mem::replace(before, now));
+    }
+    told.retain(|(known, _)| Arc::strong_count(known) > 1);
+    told.push((Arc::clone(counts), now));
+    0
 }
 
 fn entry(copy: &Copy, live: Option<Answered>, mask: &Mask) -> Option<Entry> {

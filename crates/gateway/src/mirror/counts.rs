@@ -117,6 +117,12 @@ impl LinkCounts {
         sum(&self.different) + self.same.load(Relaxed)
     }
 
+    /// Chosen copies that nobody wanted to lose: there was no room for them, or the gateway or the disk was late.
+    pub(crate) fn lost(&self) -> u64 {
+        let lost = [Dropped::Tripped, Dropped::QueueFull, Dropped::BytesFull, Dropped::WriteFailed];
+        lost.iter().map(|why| self.dropped[*why as usize].load(Relaxed)).sum()
+    }
+
     /// Whether every chosen copy has exactly one outcome.
     #[cfg(test)]
     pub(crate) fn balance(&self) -> bool {
@@ -142,6 +148,11 @@ impl Ticket {
         counts.chosen.fetch_add(1, Relaxed);
         counts.open.fetch_add(1, Relaxed);
         Ticket { counts: Some(Arc::clone(counts)) }
+    }
+
+    /// The counts of its route and target.
+    pub(crate) fn counts(&self) -> Option<&Arc<LinkCounts>> {
+        self.counts.as_ref()
     }
 
     /// The copy is sent to the shadow.

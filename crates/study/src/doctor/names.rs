@@ -2,8 +2,8 @@
 
 use documents::doctor::{Descriptors, Known};
 use host::{
-    Bystander, Examination, Layout, Mode, NoService, Processes, Reading, Running, TcpSocket, TcpState,
-    Thread, holders, modes,
+    Bystander, Examination, Layout, Mode, NoService, Processes, Reading, Running, Service, TcpSocket,
+    TcpState, Thread, holders, modes,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ impl Names {
     pub(super) fn of(examination: &Examination) -> Result<Self, NoService> {
         let running = examination.service().running()?;
         let layout = Layout::of(&running);
-        let slots = layout.and_then(|layout| Some(f64::from(layout.processes) * f64::from(layout.threads?)));
+        let slots = layout.and_then(slots_of);
         let all = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
         Ok(Names {
             listening: BTreeSet::new(),
@@ -186,6 +186,15 @@ impl Names {
                 .collect(),
         }
     }
+}
+
+fn slots_of(layout: Layout) -> Option<f64> {
+    Some(f64::from(layout.processes) * f64::from(layout.threads?))
+}
+
+/// Whether it is known how many requests a service works on at a time.
+pub(crate) fn knows_workers(service: &Service) -> bool {
+    service.running().ok().and_then(|running| Layout::of(&running)).and_then(slots_of).is_some()
 }
 
 fn in_words(layout: Layout) -> String {

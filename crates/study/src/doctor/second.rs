@@ -3,7 +3,7 @@
 use super::names::Names;
 use control::diagnosis::{Client, Seen, Throttled, To};
 use host::{Bystander, Doing, NetworkCounts, Quota, Reading, TcpSocket, TcpState, Thread, Ticks};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -154,9 +154,10 @@ impl Seconds {
         counts: Option<&NetworkCounts>,
     ) {
         let moments = sockets.len().max(1) as f64;
-        let inbound = |one: &&TcpSocket| {
-            one.state != TcpState::Listening && names.listening.contains(&one.local.port())
-        };
+        let looks = sockets.iter().copied().zip(readings.iter().map(Reading::inodes));
+        let inner = inner_ports(&names.listening, looks);
+        let serves = |port: u16| names.listening.contains(&port) && !inner.contains(&port);
+        let inbound = |one: &&TcpSocket| one.state != TcpState::Listening && serves(one.local.port());
         let (mut owed, mut queued, mut unserved) = (0.0, 0.0, 0.0);
         let (mut own_queue, mut others_queue) = (0, 0);
         let mut to = vec![To::default(); names.destinations.len()];
@@ -173,7 +174,8 @@ impl Seconds {
                     let ours = own.contains(&one.inode) || names.listening.contains(&one.local.port());
                     let queue = if ours { &mut own_queue } else { &mut others_queue };
                     *queue = one.unread.max(*queue);
-                    queued += if ours { f64::from(one.unread) } else { 0.0 };
+                    queued +=
+                        if ours && !inner.contains(&one.local.port()) { f64::from(one.unread) } else { 0.0 };
                 } else if inbound(&one) {
                     owed += f64::from(u8::from(one.inode != 0 && one.owes_an_answer()));
                 } else if names.goes_out(one)
@@ -216,7 +218,7 @@ impl Seconds {
         for one in closed(last).filter(|one| !closed_before.contains(&key(one))) {
             let [local, remote] = [one.local, one.remote];
             // The side that closed first holds the connection; on one machine either may be the client.
-            if names.listening.contains(&local.port()) || names.listening.contains(&remote.port()) {
+            if serves(local.port()) || serves(remote.port()) {
                 opened += 1.0;
             } else if let Some(&place) = places.get(&remote).or_else(|| places.get(&local)) {
                 to[place].opened += 1.0 / seconds;
@@ -232,7 +234,7 @@ impl Seconds {
         if !only && !has_sent_again(first, last, &readings.iter().flat_map(Reading::inodes).collect()) {
             seen.sent_again = seen.sent_again.map(|_| 0.0);
         }
-        if let Some(counts) = counts.filter(|_| only) {
+        if let Some(counts) = counts.filter(|_| only && inner.is_empty()) {
             let grown =
                 open(last).filter(inbound).count().saturating_sub(open(first).filter(inbound).count());
             opened = f64::max(opened, counts.accepted as f64 - grown as f64);
@@ -301,6 +303,27 @@ fn waiting_threads(before: &Reading, readings: &[Reading]) -> f64 {
         readings.iter().flat_map(|reading| reading.processes.values()).flat_map(|process| &process.threads);
     let active = |thread: &&Thread| before.get(&thread.id).is_none_or(|earlier| thread.slept > earlier.slept);
     threads.filter(|thread| thread.doing == Doing::Waits).filter(active).count() as f64
+}
+
+/// Ports at which only other processes of the service ask, such as those of an application server behind its own proxy: what waits there
+/// waits at the proxy, too, and is one request. None where nobody else asks the service.
+pub(super) fn inner_ports<'a>(
+    listening: &BTreeSet<u16>,
+    looks: impl Iterator<Item = (&'a [TcpSocket], HashSet<u32>)>,
+) -> HashSet<u16> {
+    let (mut inner, mut outer) = (HashSet::new(), HashSet::new());
+    if listening.len() < 2 {
+        return inner;
+    }
+    for (all, own) in looks {
+        let ends: HashSet<Key> = open(all).filter(|one| own.contains(&one.inode)).map(key).collect();
+        for one in open(all).filter(|one| listening.contains(&one.local.port())) {
+            let asked_by = if ends.contains(&(one.remote, one.local)) { &mut inner } else { &mut outer };
+            asked_by.insert(one.local.port());
+        }
+    }
+    inner.retain(|port| !outer.contains(port));
+    if outer.is_empty() { HashSet::new() } else { inner }
 }
 
 /// The sum over the readings of connections to the service without a request.

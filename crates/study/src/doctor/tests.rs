@@ -1,6 +1,9 @@
+use super::second::inner_ports;
 use super::*;
+use host::{TcpSocket, TcpState};
+use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 /// A process that ends with the test.
@@ -76,4 +79,28 @@ fn requests_in_flight_are_seen_without_a_look_into_the_service() {
     assert!(mean(&|one| one.requests.unwrap()) >= 12.0, "{:?}", examined.seen);
     assert!(examined.budget.is_some_and(|budget| budget.whole >= 0.05), "{:?}", examined.budget);
     assert!(examined.known.listening.contains(&address.port()));
+}
+
+/// A proxy at port 80 with its application server at port 81, which nobody else asks.
+#[test]
+fn what_a_proxy_of_the_service_sends_on_is_one_request() {
+    let open = |local: u16, remote: u16, inode: u32| TcpSocket {
+        state: TcpState::Open,
+        local: SocketAddr::from(([127, 0, 0, 1], local)),
+        remote: SocketAddr::from(([127, 0, 0, 1], remote)),
+        inode,
+        unread: 0,
+        unsent: 0,
+        carried: None,
+    };
+    let listening = BTreeSet::from([80, 81]);
+    let own = || HashSet::from([1, 2, 3]);
+    // The client's end, the proxy's ends, and a connection that is not accepted yet.
+    let proxied = [open(5_000, 80, 9), open(80, 5_000, 1), open(5_001, 81, 2), open(81, 5_001, 0)];
+    let inner = |all: &[TcpSocket]| inner_ports(&listening, [(all, own())].into_iter());
+    assert_eq!(inner(&proxied), HashSet::from([81]));
+    let asked_by_others = [&proxied[..], &[open(5_002, 81, 9), open(81, 5_002, 3)]].concat();
+    assert_eq!(inner(&asked_by_others), HashSet::new());
+    // A service that asks itself, and nobody else does.
+    assert_eq!(inner(&proxied[2..]), HashSet::new());
 }

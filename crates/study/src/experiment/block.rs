@@ -1,7 +1,7 @@
 //! Load on some arms at once, and what was observed of each.
 
 use super::arms::Running;
-use super::{Failed, Wanted};
+use super::{Failed, Recording, Wanted};
 use crate::doctor::{Attendance, Watched};
 use crate::drive::Drive;
 use ::load::{Plan, Watch};
@@ -138,7 +138,9 @@ pub(super) fn run(
         if let Some(watched) = watched.as_mut().filter(|_| at_once > 1) {
             watched.forget_others();
         }
-        let observed = observe(&measurement, cpu, &disturbance, throttling);
+        let mut observed = observe(&measurement, cpu, &disturbance, throttling);
+        let lost = wanted.recording.map_or(0.0, Recording::lost);
+        observed.seen.dropped += (lost * observed.seen.offered as f64).round() as u64;
         let rate = observed.seen.answered as f64 / measured.as_secs_f64();
         Observed {
             memory: used_now.map(|usage| usage.memory.get() as f64),

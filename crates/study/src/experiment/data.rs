@@ -1,7 +1,7 @@
 //! The blocks of an experiment as its document keeps them.
 
 use super::measures::Chosen;
-use control::trial::{Arm, Assignment, Block as Observed, Void};
+use control::trial::{Arm, Assignment, Block as Observed};
 use documents::experiment::{Block, BlockPart, Column, Data};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) fn begin(arms: Vec<String>, measures: &[Chosen], routes: &[String]) -
 /// A block that ended after this time, whose arms are at these places; `None` for an arm that is not kept.
 pub(super) fn block(
     ended: Duration,
-    void: Option<&Void>,
+    void: Option<String>,
     assignment: &Assignment,
     observed: &Observed,
     place: impl Fn(Arm) -> Option<usize>,
@@ -31,7 +31,7 @@ pub(super) fn block(
     };
     Block {
         ended: ended.as_secs_f64(),
-        void: void.map(ToString::to_string),
+        void,
         parts: assignment.arms.iter().zip(&observed.arms).filter_map(part).collect(),
     }
 }

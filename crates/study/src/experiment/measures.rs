@@ -1,6 +1,7 @@
 //! What is compared: chosen by how many requests a block has, because a quantile of a few requests is chance.
 
 use super::block::{Observed, Timed};
+use crate::doctor::EVERY;
 use config::experiment::{Experiment, Primary};
 use control::trial::{Figure, Measure, RouteId};
 use std::time::Duration;
@@ -21,7 +22,7 @@ pub(super) struct Chosen {
 pub(super) struct Known {
     /// Their processes.
     pub(super) processes: bool,
-    /// What their requests wait for: they are examined, in blocks that are long enough.
+    /// What their requests wait for: their workers are known, and they are examined in blocks that are long enough.
     pub(super) queues: bool,
     /// The median response time of the control.
     pub(super) response_time: Duration,
@@ -50,7 +51,9 @@ pub(super) fn choose(file: &Experiment, requests: &[f64], known: Known) -> Vec<C
     }
     if known.processes && known.queues {
         let mut queue_time = asked.of(Figure::QueueTime, None);
-        queue_time.measure.margin = QUEUE_MARGIN * known.response_time.as_secs_f64();
+        // A block does not tell less than one request that waits at one of its moments.
+        let finest = EVERY.as_secs_f64() / all.max(1.0);
+        queue_time.measure.margin = finest.max(QUEUE_MARGIN * known.response_time.as_secs_f64());
         chosen.push(queue_time);
     }
     if requests.len() > 1 {

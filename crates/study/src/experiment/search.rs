@@ -38,7 +38,12 @@ pub(super) fn best(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Re
     let mut search = Elimination::new(measure, count, rounds, RISK);
     let least = Elimination::rounds_min(count, rounds, RISK);
     // A pair of values.
-    session.promise(&Comparison { least, risk: Elimination::risk_of_pair(count, RISK), values: 1 })?;
+    session.promise(&Comparison {
+        least,
+        risk: Elimination::risk_of_pair(count, RISK),
+        values: 1,
+        note: None,
+    })?;
     if wanted.only_plan {
         return Ok(session.best_document(&search, &End::only_plan()));
     }
@@ -97,7 +102,8 @@ pub(super) fn effects(
     let least = Factorial::replicates_min(variables, rounds, RISK);
     // One half of the values with the other.
     let risk = Factorial::risk_of_effect(variables, RISK);
-    session.promise(&Comparison { least, risk, values: count / 2 })?;
+    let note = Some("what two variables do together is found in that time if it is twice as large");
+    session.promise(&Comparison { least, risk, values: count / 2, note })?;
     if wanted.only_plan {
         return Ok(session.effects_document(&factorial, &End::only_plan()));
     }
@@ -197,7 +203,7 @@ impl<'a> Session<'a> {
                     let response_time = observed.all.quantile(Quantile::P50);
                     let known = Known {
                         processes: true,
-                        queues: self.wanted.doctor && self.wanted.file.block >= ENOUGH,
+                        queues: observed.queue_time.is_some() && self.wanted.file.block >= ENOUGH,
                         response_time: response_time.map(Duration::from_secs_f64).unwrap_or_default(),
                     };
                     self.measures = choose(self.wanted.file, &requests, known);
@@ -376,20 +382,34 @@ impl<'a> Session<'a> {
         let there: Vec<usize> = (0..self.arms.len()).filter(|place| self.out[*place].is_none()).collect();
         let Some(place) = there.get(there.len() / 2).copied() else { return Ok(()) };
         let mut distances = Vec::new();
-        for _ in 0..PLAN_VISITS {
-            self.seed = self.seed.wrapping_add(1);
+        // Always the same requests, as in a round. Parts that do not count are repeated.
+        self.seed = self.seed.wrapping_add(1);
+        for _ in 0..ATTEMPTS as usize * PLAN_VISITS {
             // A service that does not start again says nothing of the noise.
             let Ok(observed) = self.visit(place)? else { continue };
-            distances.extend(chosen.value(&observed).and_then(|value| chosen.measure.distance(value)));
+            if self.conditions.judge(Place::Candidate(place), observed.lag, &observed.seen).is_none() {
+                distances.extend(chosen.value(&observed).and_then(|value| chosen.measure.distance(value)));
+            }
+            if distances.len() >= PLAN_VISITS {
+                break;
+            }
         }
         let file = self.wanted.file;
-        let Some(noise) = NoiseFloor::of_repeats(&distances, comparison.values) else { return Ok(()) };
-        let round = self.longest * u32::try_from(self.arms.len()).unwrap_or(u32::MAX);
+        let answers = if file.compare_answers { Budget::SHARE } else { 0.0 };
+        let round = self.longest.mul_f64(self.arms.len() as f64 * (1.0 + answers));
         let rounds = file.time.as_secs_f64() / round.as_secs_f64();
-        let least = comparison.least;
-        let Some(plan) = plan_rounds(noise, (rounds, least), comparison.risk, file.effect, POWER) else {
+        let noise = NoiseFloor::of_repeats(&distances, comparison.values);
+        let limits = (rounds, comparison.least);
+        let plan = noise.and_then(|noise| plan_rounds(noise, limits, comparison.risk, file.effect, POWER));
+        let Some(plan) = plan else {
+            let why = match noise {
+                Some(_) => "the time is too short to promise an effect",
+                None => "no effect is promised: the noise of the service could not be measured",
+            };
+            self.notes.push(why.to_owned());
             return Ok(());
         };
+        self.notes.extend(comparison.note.map(str::to_owned));
         let promised = round.mul_f64(plan.rounds as f64);
         // One service runs at a time.
         let price = file.fleet.and_then(|fleet| fleet.per_hour);
@@ -603,6 +623,8 @@ struct Comparison {
     risk: f64,
     /// How many values each side is the mean of.
     values: usize,
+    /// What the reader has to know of a promise.
+    note: Option<&'static str>,
 }
 
 /// What was observed of services, by place; `None` where that does not count.

@@ -6,7 +6,7 @@ use super::block::{self, Observed};
 use super::measures::{Chosen, Known, ROUTES_MAX, choose};
 use super::planning::{self, Basis, MORE, PILOT, PILOT_MORE};
 use super::{Event, Failed, OTHER, Wanted, data, document};
-use crate::doctor::ENOUGH;
+use crate::doctor::{ENOUGH, knows_workers};
 use config::experiment::{Design as Asked, SecondControl, Shared};
 use control::trial::answers::Budget;
 use control::trial::{
@@ -199,7 +199,7 @@ impl Session<'_> {
             of_control.all.quantile(Quantile::P50).map(Duration::from_secs_f64).unwrap_or_default();
         let known = Known {
             processes: has_service,
-            queues: self.wanted.doctor && self.wanted.file.block >= ENOUGH,
+            queues: self.wanted.doctor && self.wanted.file.block >= ENOUGH && self.all_workers_are_known(),
             response_time: self.response_time,
         };
         self.measures = choose(self.wanted.file, &requests, known);
@@ -210,6 +210,17 @@ impl Session<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// Whether it is known of all services how many requests they work on at a time: otherwise what waits in one would be
+    /// compared with what waits before another.
+    fn all_workers_are_known(&self) -> bool {
+        let candidates = self.candidates.iter().filter_map(|candidate| match candidate {
+            Candidate::Runs(running) => Some(running.as_ref()),
+            Candidate::LeftOut { .. } => None,
+        });
+        let mut all = std::iter::once(&self.control).chain(candidates);
+        all.all(|running| running.service.as_ref().is_some_and(knows_workers))
     }
 
     /// The places of the candidates that are compared.
@@ -417,8 +428,16 @@ impl Session<'_> {
                 Arm::SecondControl => Some(1),
                 Arm::Candidate(number) => Some(number + 1 + usize::from(has_second)),
             };
-            let elapsed = self.begun.elapsed();
-            self.data.add(data::block(elapsed, looked.void.as_ref(), &assignment, &block, place));
+            let why = match assignment.purpose {
+                Purpose::Compare => looked.void.as_ref().map(ToString::to_string),
+                Purpose::Probe => {
+                    Some("the control alone, to find out whether the services disturb each other".to_owned())
+                }
+            };
+            if looked.changed.is_some() {
+                self.data.give_up("the services disturbed each other, and the design has changed");
+            }
+            self.data.add(data::block(self.begun.elapsed(), why, &assignment, &block, place));
             if looked.void.is_none() && assignment.purpose == Purpose::Compare {
                 self.keep(&assignment, &mut observed);
             }

@@ -39,6 +39,11 @@ pub trait Recording {
         Ok(Vec::new())
     }
 
+    /// The share (0 to 1) of the requests of the latest part that were lost before they were recorded.
+    fn lost(&self) -> f64 {
+        0.0
+    }
+
     /// What the reader of the result has to know of what was sent.
     fn note(&self) -> Option<String> {
         None

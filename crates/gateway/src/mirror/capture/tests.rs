@@ -135,6 +135,9 @@ fn a_full_disk_loses_lines_counts_them_and_tears_no_other() {
     (0..2).for_each(|_| world.offer(ask, b"").answered(answered()));
     world.writer.look();
     let (good, bad): (Vec<_>, Vec<_>) = world.entries().into_iter().partition(Result::is_ok);
+    let file = world.disk.0.lock().unwrap().0.clone();
+    let lost: Vec<u64> = file.split(|byte| *byte == b'\n').map(capture::dropped_before).collect();
+    assert_eq!(lost.iter().sum::<u64>(), 3, "{lost:?}");
     assert_eq!((good.len(), bad.len()), (2, 1));
     let count = |count: &std::sync::atomic::AtomicU64| count.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(count(&world.counts.written), 2);

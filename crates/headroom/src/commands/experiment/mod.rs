@@ -272,8 +272,7 @@ fn say(args: &Args, found: &Experiment) -> Exit {
         (false, true) => found.plan_text(terminal()),
         (false, false) => found.text(terminal()),
     };
-    let planned = found.plan.is_some() || found.search.is_some();
-    let nothing = if args.plan { !planned } else { found.verdicts.is_empty() };
+    let nothing = if args.plan { found.plan.is_none() } else { found.verdicts.is_empty() };
     match print(&text) {
         Exit::Done if nothing => Exit::Failed,
         printed => printed,

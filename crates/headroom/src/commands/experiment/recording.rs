@@ -97,6 +97,8 @@ struct Part {
     entries: Vec<Entry>,
     /// The first one that is sent.
     first: usize,
+    /// The share of those that arrived since the part before that the gateway has lost.
+    lost: f64,
 }
 
 /// Different requests for the comparison of answers, the examples first.
@@ -144,6 +146,8 @@ struct Follower {
     /// A line that is not complete yet.
     begun: Vec<u8>,
     recent: VecDeque<Entry>,
+    /// How many the gateway has lost.
+    lost: u64,
 }
 
 impl Follower {
@@ -153,12 +157,13 @@ impl Follower {
         let start = length.saturating_sub(EXAMPLE_BYTES);
         file.seek(SeekFrom::Start(start))?;
         let mut follower =
-            Follower { path: path.to_owned(), file, begun: Vec::new(), recent: VecDeque::new() };
+            Follower { path: path.to_owned(), file, begun: Vec::new(), recent: VecDeque::new(), lost: 0 };
         follower.read()?;
         if start > 0 {
             // The first line may be half of one.
             follower.recent.pop_front();
         }
+        follower.lost = 0;
         Ok(follower)
     }
 
@@ -190,6 +195,7 @@ impl Follower {
         let Some(end) = self.begun.iter().rposition(|byte| *byte == b'\n') else { return Ok(()) };
         let rest = self.begun.split_off(end + 1);
         for line in self.begun.split(|byte| *byte == b'\n') {
+            self.lost += import::dropped_before(line);
             // A line that cannot be read is left out, as in every capture.
             if let Ok(Some(entry)) = import::read_line(line)
                 && entry.at.is_some()
@@ -227,7 +233,7 @@ impl Live {
         if examples.is_empty() {
             return Err(inputs::InputError::Empty(path.to_owned()));
         }
-        let latest = Part { number: None, end: i64::MIN, entries: Vec::new(), first: 0 };
+        let latest = Part { number: None, end: i64::MIN, entries: Vec::new(), first: 0, lost: 0.0 };
         let examples: Vec<(String, Entry)> = examples.into_iter().collect();
         let mut kept = Kept::default();
         examples.iter().enumerate().for_each(|(endpoint, (_, entry))| kept.insert(entry, endpoint));
@@ -277,6 +283,8 @@ impl Recording for Live {
         if latest.number != Some(number) {
             let mut follower = self.follower.borrow_mut();
             follower.read().map_err(|error| format!("{}: {error}", follower.path.display()))?;
+            let lost = std::mem::take(&mut follower.lost) as f64;
+            let lost = if lost > 0.0 { lost / (lost + follower.recent.len() as f64) } else { 0.0 };
             let end = follower.recent.iter().map(at).max().unwrap_or(latest.end);
             let start = end.saturating_sub(micros).max(latest.end);
             let is_in =
@@ -289,7 +297,7 @@ impl Recording for Live {
             self.left_out.set(self.left_out.get() + all - found.len());
             let mut kept = self.kept.borrow_mut();
             found.iter().for_each(|entry| kept.add(entry, self.endpoint(entry)));
-            *latest = Part { number: Some(number), end, entries: found, first: 0 };
+            *latest = Part { number: Some(number), end, entries: found, first: 0, lost };
         }
         let begin = latest.end.saturating_sub(micros);
         latest.first = latest.entries.partition_point(|entry| at(entry) <= begin);
@@ -305,6 +313,10 @@ impl Recording for Live {
         let kept = self.kept.borrow();
         let entries: Vec<Entry> = places.iter().map(|place| kept.entries[*place].0.clone()).collect();
         self.sent(arm, &entries)
+    }
+
+    fn lost(&self) -> f64 {
+        self.latest.borrow().lost
     }
 
     fn note(&self) -> Option<String> {
@@ -422,6 +434,24 @@ mod tests {
             assert_eq!(live.part(2, Duration::from_secs(9)).unwrap().len(), sent);
             assert_eq!(live.note().is_some(), !own_stores);
         }
+    }
+
+    #[test]
+    fn what_the_gateway_lost_is_a_share_of_what_came() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capture");
+        let after =
+            |second, lost: u64| line(second, "/a").replace('}', &format!(",\"dropped_before\":{lost}}}"));
+        std::fs::write(&path, after(1, 9)).unwrap();
+        let live = Live::open(&path, false, true, &[], resolver()).unwrap();
+        live.part(1, Duration::from_secs(9)).unwrap();
+        assert_eq!(live.lost(), 0.0, "that was before");
+        let mut file = File::options().append(true).open(&path).unwrap();
+        write!(file, "{}{}{}", line(2, "/a"), after(3, 1), line(4, "/a")).unwrap();
+        live.part(2, Duration::from_secs(9)).unwrap();
+        assert_eq!(live.lost(), 0.25);
+        live.part(3, Duration::from_secs(9)).unwrap();
+        assert_eq!(live.lost(), 0.0);
     }
 
     #[test]

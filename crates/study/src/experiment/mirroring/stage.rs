@@ -232,7 +232,8 @@ impl Session<'_> {
             };
             let looked = trial.observe(&block);
             let place = |arm| Some(usize::from(matches!(arm, Arm::Candidate(_))));
-            self.data.add(data::block(self.elapsed(), looked.void.as_ref(), &assignment, &block, place));
+            let void = looked.void.as_ref().map(ToString::to_string);
+            self.data.add(data::block(self.elapsed(), void, &assignment, &block, place));
             if looked.void.is_none() {
                 self.keep(&assignment, &block, &parts);
             }
