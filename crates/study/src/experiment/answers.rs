@@ -52,10 +52,7 @@ impl Session<'_> {
         let seed = self.seed();
         let Some(Compared { answers, budget }) = &mut self.compared_answers else { return Ok(()) };
         let Some((most, longest)) = budget.round(elapsed) else { return Ok(()) };
-        let running = self.candidates.iter().filter_map(|candidate| match candidate {
-            Candidate::Runs(running) => Some(running.as_ref()),
-            Candidate::LeftOut { .. } => None,
-        });
+        let running = self.candidates.iter().filter_map(Candidate::running);
         let candidates = running.enumerate().filter(|(_, running)| !running.is_stopped);
         let mut others: Vec<(Pair, &Running)> =
             candidates.map(|(number, running)| (Pair::Candidate(number), running)).collect();

@@ -42,6 +42,24 @@ pub(super) enum Candidate {
     },
 }
 
+impl Candidate {
+    /// Its service, if it is compared.
+    pub(super) fn running(&self) -> Option<&Running> {
+        match self {
+            Candidate::Runs(running) => Some(running),
+            Candidate::LeftOut { .. } => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(super) fn running_mut(&mut self) -> Option<&mut Running> {
+        match self {
+            Candidate::Runs(running) => Some(running),
+            Candidate::LeftOut { .. } => None,
+        }
+    }
+}
+
 impl Running {
     /// A service that is not started yet.
     pub(super) fn new(arm: &Arm) -> Self {

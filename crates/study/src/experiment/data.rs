@@ -18,20 +18,22 @@ pub(super) fn begin(arms: Vec<String>, measures: &[Chosen], routes: &[String]) -
     Data { arms, measures: measures.iter().map(column).collect(), blocks: Vec::new() }
 }
 
-/// A block that ended after this time, whose arms are at these places; `None` for an arm that is not kept.
+/// A block that ended after this time, whose arms are at these places.
 pub(super) fn block(
     ended: Duration,
     void: Option<String>,
     assignment: &Assignment,
     observed: &Observed,
-    place: impl Fn(Arm) -> Option<usize>,
+    place: impl Fn(Arm) -> usize,
 ) -> Block {
-    let part = |(arm, seen): (&Arm, &control::trial::Seen)| {
-        Some(BlockPart { arm: place(*arm)?, requests: seen.offered, values: seen.values.clone() })
+    let part = |(arm, seen): (&Arm, &control::trial::Seen)| BlockPart {
+        arm: place(*arm),
+        requests: seen.offered,
+        values: seen.values.clone(),
     };
     Block {
         ended: ended.as_secs_f64(),
         void,
-        parts: assignment.arms.iter().zip(&observed.arms).filter_map(part).collect(),
+        parts: assignment.arms.iter().zip(&observed.arms).map(part).collect(),
     }
 }

@@ -39,12 +39,8 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
         primary: session.measures.first().map_or("p50", |chosen| chosen.name),
         margin: file.margin,
         plan: session.plan.map(|plan| Plan {
-            wanted_effect: file.effect,
-            effect: promised_effect(&plan, file.effect),
-            power: POWER,
-            blocks: plan.blocks,
-            detectable_effect: Some(plan.detectable).filter(|effect| effect.is_finite()),
             cost: file.fleet.and_then(|fleet| fleet.per_hour).map(|_| plan.cost),
+            ..planned(&plan, file.effect)
         }),
         promised_seconds: session.promised.map(|promised| promised.as_secs_f64()),
         noise_floor,
@@ -81,10 +77,17 @@ pub(super) fn document(session: &Session<'_>, trial: Option<&Trial>, end: &End) 
     }
 }
 
-/// The effect that is found within the promised time: the wanted one, or the smallest that the time finds. If it finds none, the promise
-/// is beyond the time.
-pub(super) fn promised_effect(plan: &control::trial::Plan, wanted: f64) -> f64 {
-    if plan.detectable.is_finite() { plan.detectable.max(wanted) } else { wanted }
+/// A plan for this effect, without its cost. If the time finds no effect, the promise is beyond the time.
+pub(super) fn planned(plan: &control::trial::Plan, wanted: f64) -> Plan {
+    let detectable = Some(plan.detectable).filter(|effect| effect.is_finite());
+    Plan {
+        wanted_effect: wanted,
+        effect: detectable.map_or(wanted, |effect| effect.max(wanted)),
+        power: POWER,
+        blocks: plan.blocks,
+        detectable_effect: detectable,
+        cost: None,
+    }
 }
 
 /// What the primary measure says of the finding that the experiment was made for.
@@ -222,11 +225,7 @@ fn examined(session: &Session<'_>) -> Vec<ArmExamined> {
 }
 
 fn running<'a>(session: &'a Session<'_>) -> Vec<&'a Running> {
-    let runs = |candidate: &'a Candidate| match candidate {
-        Candidate::Runs(running) => Some(running.as_ref()),
-        Candidate::LeftOut { .. } => None,
-    };
-    session.candidates.iter().filter_map(runs).collect()
+    session.candidates.iter().filter_map(Candidate::running).collect()
 }
 
 fn candidates(session: &Session<'_>, trial: Option<&Trial>) -> Vec<Shown> {

@@ -166,10 +166,7 @@ impl Session<'_> {
         let wanted = self.wanted;
         let mut arms: Vec<&mut Running> = vec![&mut self.control];
         arms.extend(&mut self.second);
-        arms.extend(self.candidates.iter_mut().filter_map(|candidate| match candidate {
-            Candidate::Runs(running) => Some(running.as_mut()),
-            Candidate::LeftOut { .. } => None,
-        }));
+        arms.extend(self.candidates.iter_mut().filter_map(Candidate::running_mut));
         let observed = block::run(wanted, &mut arms, (Duration::ZERO, length), seed)?;
         if self.control.tally.good() == 0 {
             return Err(Failed::NoGoodResponse(self.control.tally.most()));
@@ -215,10 +212,7 @@ impl Session<'_> {
     /// Whether it is known of all services how many requests they work on at a time: otherwise what waits in one would be
     /// compared with what waits before another.
     fn all_workers_are_known(&self) -> bool {
-        let candidates = self.candidates.iter().filter_map(|candidate| match candidate {
-            Candidate::Runs(running) => Some(running.as_ref()),
-            Candidate::LeftOut { .. } => None,
-        });
+        let candidates = self.candidates.iter().filter_map(Candidate::running);
         let mut all = std::iter::once(&self.control).chain(candidates);
         all.all(|running| running.service.as_ref().is_some_and(knows_workers))
     }
@@ -424,9 +418,9 @@ impl Session<'_> {
             };
             let looked = trial.observe(&block);
             let place = |arm| match arm {
-                Arm::Control => Some(0),
-                Arm::SecondControl => Some(1),
-                Arm::Candidate(number) => Some(number + 1 + usize::from(has_second)),
+                Arm::Control => 0,
+                Arm::SecondControl => 1,
+                Arm::Candidate(number) => number + 1 + usize::from(has_second),
             };
             let why = match assignment.purpose {
                 Purpose::Compare => looked.void.as_ref().map(ToString::to_string),
@@ -476,10 +470,8 @@ impl Session<'_> {
     /// The services that are compared.
     fn arm_names(&self) -> Vec<String> {
         let second = self.second.as_ref().map(|_| "second control".to_owned());
-        let candidates = self.candidates.iter().filter_map(|candidate| match candidate {
-            Candidate::Runs(running) => Some(running.arm.name.clone()),
-            Candidate::LeftOut { .. } => None,
-        });
+        let running = self.candidates.iter().filter_map(Candidate::running);
+        let candidates = running.map(|running| running.arm.name.clone());
         std::iter::once("control".to_owned()).chain(second).chain(candidates).collect()
     }
 
@@ -568,10 +560,7 @@ impl Session<'_> {
         if let (Some(place), Some(second)) = (place_of(Arm::SecondControl), &mut self.second) {
             places.push((place, second));
         }
-        let running = self.candidates.iter_mut().filter_map(|candidate| match candidate {
-            Candidate::Runs(running) => Some(running.as_mut()),
-            Candidate::LeftOut { .. } => None,
-        });
+        let running = self.candidates.iter_mut().filter_map(Candidate::running_mut);
         for (at, running) in running.enumerate() {
             let stands_in = || place_of(Arm::SecondControl).filter(|_| at == 0 && !has_second);
             if let Some(place) = place_of(Arm::Candidate(at)).or_else(stands_in) {
@@ -608,10 +597,7 @@ impl Session<'_> {
     /// The candidate that the trial calls so.
     pub(super) fn candidate(&mut self, at: usize) -> Option<&mut Running> {
         let place = *self.compared().get(at)?;
-        match &mut self.candidates[place] {
-            Candidate::Runs(running) => Some(running),
-            Candidate::LeftOut { .. } => None,
-        }
+        self.candidates[place].running_mut()
     }
 
     pub(super) fn limits(&self) -> control::trial::Limits {

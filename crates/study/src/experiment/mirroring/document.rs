@@ -1,10 +1,9 @@
 //! The outcome as a document: that of any experiment, and what the copies cost in cores and milliseconds.
 
-use super::super::document::{counted, is_bounded, promised_effect, word};
-use super::super::planning::POWER;
+use super::super::document::{counted, is_bounded, planned, word};
 use super::stage::{End, Session};
 use control::trial::{Finding, Stopped, Trial, Verdict as Found};
-use documents::experiment::{Answers, Candidate, Cost, Experiment, Mirroring, NoiseFloor, Plan, Verdict};
+use documents::experiment::{Answers, Candidate, Cost, Experiment, Mirroring, NoiseFloor, Verdict};
 use stats::median;
 
 /// The values of the variable.
@@ -41,14 +40,7 @@ pub(super) fn document(
             .to_owned(),
         primary: session.measures.first().map_or("processor_time", |chosen| chosen.name),
         margin: file.margin,
-        plan: session.plan.map(|plan| Plan {
-            wanted_effect: file.effect,
-            effect: promised_effect(&plan, file.effect),
-            power: POWER,
-            blocks: plan.blocks,
-            detectable_effect: Some(plan.detectable).filter(|effect| effect.is_finite()),
-            cost: None,
-        }),
+        plan: session.plan.map(|plan| planned(&plan, file.effect)),
         promised_seconds: session.promised.map(|promised| promised.as_secs_f64()),
         restarts: None,
         noise_floor: session.noise.map(|noise| NoiseFloor {

@@ -231,7 +231,7 @@ impl Session<'_> {
                 Err(end) => break end,
             };
             let looked = trial.observe(&block);
-            let place = |arm| Some(usize::from(matches!(arm, Arm::Candidate(_))));
+            let place = |arm| usize::from(matches!(arm, Arm::Candidate(_)));
             let void = looked.void.as_ref().map(ToString::to_string);
             self.data.add(data::block(self.elapsed(), void, &assignment, &block, place));
             if looked.void.is_none() {
