@@ -20,7 +20,7 @@ mod mirroring;
 mod vary;
 mod write;
 
-pub use changes::{Change, Recorded, changes};
+pub use changes::{Change, Program, Recorded, changes};
 pub use mirroring::Mirroring;
 pub use write::write;
 

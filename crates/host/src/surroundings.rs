@@ -28,13 +28,23 @@ pub fn surroundings() -> Vec<(String, String)> {
 /// The beginning of the names of environment variables in [`surroundings`].
 pub const ENVIRONMENT: &str = "env ";
 
-/// The commit that is checked out in the repository of Git around a directory, as its files say: no program is run, so
-/// changes that are not committed are not seen.
+/// The commit that is checked out in the repository of Git around a directory.
 fn revision(directory: &Path) -> Option<String> {
-    let git = directory.ancestors().map(|directory| directory.join(".git")).find(|git| git.exists())?;
+    commit_of(&repository(directory)?)
+}
+
+/// The folder of the repository of Git around a directory.
+pub(crate) fn repository(directory: &Path) -> Option<PathBuf> {
+    directory.ancestors().find(|directory| directory.join(".git").exists()).map(Path::to_owned)
+}
+
+/// The commit that is checked out in a repository, as its files say: no program is run, so changes that are not committed are
+/// not seen.
+pub(crate) fn commit_of(repository: &Path) -> Option<String> {
+    let git = repository.join(".git");
     // In a worktree it is a file with the name of the directory.
     let git = match read(&git) {
-        Some(text) => git.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
+        Some(text) => repository.join(text.strip_prefix("gitdir:")?.trim()),
         None => git,
     };
     let head = read(git.join("HEAD"))?;

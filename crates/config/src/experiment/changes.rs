@@ -1,5 +1,5 @@
 //! What differs between the control and a candidate: words of the command, variables of its environment, lines of files that
-//! it names.
+//! it names; of processes that run already, their program and the commit in their working directory, too.
 //!
 //! ## Why words
 //! A command is all that starts a service, so that what differs between two arms is in it, in its environment, or in a file that it
@@ -11,17 +11,31 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// What was recorded of an arm.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Recorded<'a> {
     /// The command.
     pub command: &'a str,
-    /// Variables of its environment.
-    pub env: &'a BTreeMap<String, String>,
+    /// Variables of its environment, if they are known.
+    pub env: Option<&'a BTreeMap<String, String>>,
     /// The URL; its port is not a difference.
     pub url: &'a str,
+    /// The file of its program, if it is known.
+    pub program: Option<Program<'a>>,
+    /// The folder of the repository around its working directory, and the commit there, if they are known.
+    pub sources: Option<(&'a Path, &'a str)>,
+}
+
+/// The file of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Program<'a> {
+    /// Where it is.
+    pub path: &'a Path,
+    /// Its size and when it was changed, if they are known: files of two containers may have the same path.
+    pub file: Option<(u64, SystemTime)>,
 }
 
 /// A difference between the control and a candidate.
@@ -43,11 +57,28 @@ pub enum Change {
         /// The first of the lines, from 1.
         line: usize,
     },
+    /// The file of the program that the same command runs.
+    Program {
+        /// Of the control.
+        control: PathBuf,
+        /// Of the candidate; the same path is another file.
+        candidate: PathBuf,
+    },
+    /// The commit in the working directory, with all that differs in the sources.
+    Commit {
+        /// Of the control.
+        control: String,
+        /// Of the candidate.
+        candidate: String,
+    },
 }
 
 /// All differences of two arms.
 pub fn changes(control: &Recorded<'_>, candidate: &Recorded<'_>) -> Vec<Change> {
-    let [ours, theirs] = [control, candidate].map(words);
+    let commits = control.sources.zip(candidate.sources).map(|((_, before), (_, after))| (before, after));
+    // What differs in the sources themselves is one change.
+    let is_other_commit = commits.is_some_and(|(before, after)| before != after);
+    let [ours, theirs] = [control, candidate].map(|recorded| words(recorded, is_other_commit));
     let mut found = Vec::new();
     for (from, to) in hunks(&ours, &theirs) {
         // Both commands have the same word before.
@@ -76,25 +107,53 @@ pub fn changes(control: &Recorded<'_>, candidate: &Recorded<'_>) -> Vec<Change> 
             }
         }
     }
-    let names: BTreeSet<&String> = control.env.keys().chain(candidate.env.keys()).collect();
-    let differs = |name: &&String| control.env.get(*name) != candidate.env.get(*name);
-    found.extend(names.into_iter().filter(differs).map(|name| Change::Env(name.clone())));
+    if let Some((before, after)) = control.env.zip(candidate.env) {
+        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let value = |env: &BTreeMap<String, String>, name: &String, recorded: &Recorded<'_>| {
+            env.get(name).map(|value| plain(value, recorded, is_other_commit))
+        };
+        let differs = |name: &&String| value(before, name, control) != value(after, name, candidate);
+        found.extend(names.into_iter().filter(differs).map(|name| Change::Env(name.clone())));
+    }
+    if let Some((before, after)) = control.program.zip(candidate.program) {
+        let path = |program: Program<'_>, recorded: &Recorded<'_>| {
+            plain(&program.path.to_string_lossy(), recorded, is_other_commit)
+        };
+        let is_of_sources =
+            path(before, control).starts_with(SOURCES) && path(before, control) == path(after, candidate);
+        // Another program on the command line is the same change.
+        if before != after && !is_of_sources && ours.first() == theirs.first() {
+            found.push(Change::Program { control: before.path.to_owned(), candidate: after.path.to_owned() });
+        }
+    }
+    if let Some((before, after)) = commits.filter(|_| is_other_commit) {
+        found.push(Change::Commit { control: before.to_owned(), candidate: after.to_owned() });
+    }
     found
 }
 
-/// The words of a command, without its port.
-fn words(recorded: &Recorded<'_>) -> Vec<String> {
+/// The words of a command, without its port and, if `without_sources`, the folder of its sources.
+fn words(recorded: &Recorded<'_>, without_sources: bool) -> Vec<String> {
+    recorded.command.split_whitespace().map(|word| plain(word, recorded, without_sources)).collect()
+}
+
+/// A word, or a value of the environment, without the port that it ends with and the folder that it begins with, also after
+/// a `=`.
+fn plain(word: &str, recorded: &Recorded<'_>, without_sources: bool) -> String {
     let port = recorded.url.rsplit_once(':').map(|(_, port)| port.trim_end_matches('/'));
     let port = port.filter(|port| port.parse::<u16>().is_ok());
-    let word = |word: &str| match port {
-        Some(port) if word == port => "{port}".to_owned(),
-        Some(port) => match word.strip_suffix(port) {
-            Some(rest) if rest.ends_with([':', '=']) => format!("{rest}{{port}}"),
-            _ => word.to_owned(),
-        },
-        None => word.to_owned(),
+    let rest = port.and_then(|port| word.strip_suffix(port));
+    let word = match rest {
+        Some(rest) if rest.is_empty() || rest.ends_with([':', '=']) => format!("{rest}{{port}}"),
+        _ => word.to_owned(),
     };
-    recorded.command.split_whitespace().map(word).collect()
+    let (flag, path) = word.split_once('=').map_or(("", &*word), |(flag, path)| (flag, path));
+    let folder = recorded.sources.map(|(folder, _)| folder).filter(|_| without_sources);
+    match folder.and_then(|folder| Path::new(path).strip_prefix(folder).ok()) {
+        Some(rest) if flag.is_empty() => format!("{SOURCES}{}", rest.display()),
+        Some(rest) => format!("{flag}={SOURCES}{}", rest.display()),
+        None => word,
+    }
 }
 
 /// Words as flags with their values. The first word may be the value of the flag before it; variables before a program are by
@@ -179,22 +238,36 @@ impl fmt::Display for Change {
             }
             Change::Env(name) => write!(f, "the environment variable `{name}`"),
             Change::Lines { file, line } => write!(f, "line {line} of {file}"),
+            Change::Program { control, candidate } if control == candidate => {
+                write!(f, "the program `{}` is another file", control.display())
+            }
+            Change::Program { control, candidate } => {
+                write!(f, "the program `{}` is `{}`", control.display(), candidate.display())
+            }
+            Change::Commit { control, candidate } => {
+                let short = |commit: &str| commit.chars().take(COMMIT_SHOWN).collect::<String>();
+                write!(f, "commit {} of the sources is {}", short(control), short(candidate))
+            }
         }
     }
 }
 
+/// In place of the folder of the sources.
+const SOURCES: &str = "{sources}/";
 /// Larger files are compared by their beginning.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 /// The largest table of a comparison.
 const CELLS_MAX: usize = 4_000_000;
+/// Digits of a commit that are shown.
+const COMMIT_SHOWN: usize = 12;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::UNIX_EPOCH;
 
     fn said(control: &str, candidate: &str) -> Vec<String> {
-        let env = BTreeMap::new();
-        let recorded = |command, url| Recorded { command, env: &env, url };
+        let recorded = |command, url| Recorded { command, url, ..Recorded::default() };
         let found = changes(
             &recorded(control, "http://127.0.0.1:8001"),
             &recorded(candidate, "http://127.0.0.1:8002/"),
@@ -253,7 +326,60 @@ mod tests {
             BTreeMap::from([("SAME".to_owned(), "1".to_owned()), ("A".to_owned(), value.to_owned())])
         };
         let (ours, theirs) = (env("1"), env("2"));
-        let recorded = |env| Recorded { command: "serve", env, url: "http://127.0.0.1:1" };
+        let recorded = |env| Recorded { command: "serve", env: Some(env), ..Recorded::default() };
         assert_eq!(changes(&recorded(&ours), &recorded(&theirs)), [Change::Env("A".to_owned())]);
+        let of_ports = ["8001", "8002"].map(|port| {
+            BTreeMap::from([("PORT".to_owned(), port.to_owned()), ("BIND".to_owned(), format!("::{port}"))])
+        });
+        let at = |env, url| Recorded { url, ..recorded(env) };
+        let [ours, theirs] = [at(&of_ports[0], "http://a:8001"), at(&of_ports[1], "http://a:8002")];
+        assert_eq!(changes(&ours, &theirs), []);
+        assert_eq!(changes(&ours, &Recorded { env: None, ..theirs }), [], "it is not known");
+    }
+
+    #[test]
+    fn a_program_and_a_commit_count_unless_they_follow_from_something_else() {
+        let program = |path, bytes| Some(Program { path: Path::new(path), file: Some((bytes, UNIX_EPOCH)) });
+        let old = program("/usr/bin/node", 1);
+        let (one, other) = ("1".repeat(40), "2".repeat(40));
+        let at = |folder, commit| Some((Path::new(folder), commit));
+        let control = Recorded {
+            command: "node server.js",
+            program: old,
+            sources: at("/srv/old", &*one),
+            ..Recorded::default()
+        };
+        let between = |control: Recorded<'_>, candidate: Recorded<'_>| {
+            changes(&control, &candidate).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let said = |candidate: Recorded<'_>| between(control, candidate);
+        assert_eq!(said(control), Vec::<String>::new());
+        let new = Recorded { program: program("/opt/bin/node", 2), ..control };
+        assert_eq!(said(new), ["the program `/usr/bin/node` is `/opt/bin/node`"]);
+        assert_eq!(
+            said(Recorded { command: "/opt/bin/node server.js", ..new }),
+            ["`node` is `/opt/bin/node`"]
+        );
+        let rebuilt = Recorded { program: program("/usr/bin/node", 3), ..control };
+        assert_eq!(said(rebuilt), ["the program `/usr/bin/node` is another file"]);
+        assert_eq!(said(Recorded { program: None, sources: None, ..control }), Vec::<String>::new());
+
+        let commit = "commit 111111111111 of the sources is 222222222222";
+        let later = Recorded { sources: at("/srv/new", &*other), ..control };
+        assert_eq!(said(later), [commit]);
+        assert_eq!(said(Recorded { command: "node --jitless server.js", ..later }).len(), 2);
+        // Paths in both checkouts, and a program that was built there.
+        for (ours, theirs, changes) in [
+            ("node /srv/old/server.js", "node /srv/new/server.js", 1),
+            ("node --config=/srv/old/a server.js", "node --config=/srv/new/a server.js", 1),
+            ("node /srv/old/server.js", "node /srv/new/other.js", 2),
+            ("node --cache redis://a/0", "node --cache redis://b/0", 2),
+        ] {
+            let found = between(Recorded { command: ours, ..control }, Recorded { command: theirs, ..later });
+            assert_eq!(found.len(), changes, "{found:?}");
+        }
+        let built = |recorded, path| Recorded { command: "./serve", program: program(path, 4), ..recorded };
+        assert_eq!(between(built(control, "/srv/old/serve"), built(later, "/srv/new/serve")), [commit]);
+        assert_eq!(between(built(control, "/srv/old/serve"), built(later, "/bin/serve")).len(), 2);
     }
 }

@@ -359,13 +359,14 @@ fn candidates(
 /// What results call the other services.
 const ARMS: [&str; 2] = ["control", "second control"];
 
+fn recorded<'a>(command: &'a str, arm: &'a Arm) -> Recorded<'a> {
+    Recorded { command, env: Some(&arm.env), url: &arm.url, ..Recorded::default() }
+}
+
 /// Refuses a candidate that differs from the control in more than one place.
 fn one_variable(control: &Arm, candidate: &Arm, at: &At<ArmTable>, report: &mut Report) {
     let (Some(ours), Some(theirs)) = (&control.command, &candidate.command) else { return };
-    let found = changes(
-        &Recorded { command: ours, env: &control.env, url: &control.url },
-        &Recorded { command: theirs, env: &candidate.env, url: &candidate.url },
-    );
+    let found = changes(&recorded(ours, control), &recorded(theirs, candidate));
     if found.len() > 1 {
         let named: Vec<String> = found.iter().map(ToString::to_string).collect();
         let message = format!(

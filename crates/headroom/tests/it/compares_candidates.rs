@@ -1,6 +1,6 @@
 use crate::disturbance::again_if_disturbed;
 use crate::peers::peer;
-use crate::programs::{beside_others, headroom, refused, text};
+use crate::programs::{Server, beside_others, free_address, headroom, refused, text};
 use crate::schema::check;
 use serde_json::Value;
 use std::path::Path;
@@ -154,6 +154,41 @@ fn what_could_not_be_attributed_or_would_change_data_is_refused() {
     );
     let checked = headroom(&["config", "check", folder.path().join("experiment.yaml").to_str().unwrap()]);
     assert_eq!(refused(&{ checked }.output().unwrap()), said);
+}
+
+#[test]
+fn processes_of_two_commits_may_not_differ_in_anything_else() {
+    let _slot = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let service = |checkout: &str, commit: &str, words: &[&str], variable: &str| {
+        let directory = folder.path().join(checkout);
+        std::fs::create_dir_all(directory.join(".git")).unwrap();
+        std::fs::write(directory.join(".git/HEAD"), commit.repeat(40)).unwrap();
+        let address = free_address();
+        let mut command = headroom(&["sample-service", "--listen", &address.to_string()]);
+        command.args(words).current_dir(directory).env("CACHE", variable);
+        let server = Server::start(command, address);
+        let declared = format!("{{ value: {checkout}, url: 'http://{address}', pid: {} }}", server.id());
+        (server, declared)
+    };
+    let control = service("old", "1", &[], "on");
+    let refused = |candidate: &(Server, String)| {
+        let file = format!(
+            "experiment: e\nvariable: revision\nload: {{ paths: [/], rate: 100/s }}\ncontrol: {}\ncandidates: [{}]\n\
+             time: 10s\nblock: 500ms\nwarm_up: 100ms\n",
+            control.1, candidate.1
+        );
+        let output = experiment(folder.path(), &file, &[]);
+        let said = text(&output.stderr).to_owned();
+        (output.status.code() == Some(2)).then_some(said)
+    };
+    assert_eq!(refused(&service("new", "2", &[], "on")), None);
+    let said = refused(&service("slower", "2", &["--wait", "1ms"], "off")).unwrap();
+    for part in
+        ["in 3 places", "`--wait 1ms`", "`CACHE`", "commit 111111111111 of the sources is 222222222222"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 #[test]

@@ -6,8 +6,8 @@ use crate::commands::load;
 use crate::inputs::{self, BadLines, FormatArgs};
 use crate::ledger_file::RunName;
 use ::load::{Arrivals, Base, Connecting, Course, Model, Plan, Servers, Target, Targets, Work};
-use config::experiment::{Experiment, File, Find, Pace, Recorded, Requests, SecondControl, changes};
-use host::{Service, looks_secret};
+use config::experiment::{Experiment, File, Find, Pace, Program, Recorded, Requests, SecondControl, changes};
+use host::{Origin, Service, looks_secret};
 use http::codec::method::is_safe;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -278,23 +278,18 @@ fn refuse_writes(file: &Experiment, source: &Source<'_>) -> Result<(), UsageErro
     Err(UsageError::Unsafe { what, methods, arm, or })
 }
 
-/// Compares the command lines of processes that run already, as the kernel has them.
+/// Compares processes that run already: their command lines, as the kernel has them, and what they were started from.
 fn one_variable(file: &Experiment) -> Result<(), UsageError> {
-    let line = |pid: u32| {
+    let started = |pid: u32| {
         let running = Service::of_process(pid)?.running()?;
-        Ok::<_, UsageError>(
-            running.into_iter().find(|process| process.id == pid).map(|process| process.command),
-        )
+        let first = running.into_iter().find(|process| process.id == pid);
+        Ok::<_, UsageError>(first.map(|process| (process.command, Origin::of_process(pid))))
     };
-    let Some(ours) = file.control.pid.map(line).transpose()?.flatten() else { return Ok(()) };
+    let Some(ours) = file.control.pid.map(started).transpose()?.flatten() else { return Ok(()) };
     for candidate in &file.candidates {
         let Some(pid) = candidate.pid else { continue };
-        let Some(theirs) = line(pid)? else { continue };
-        let env = BTreeMap::new();
-        let found = changes(
-            &Recorded { command: &ours, env: &env, url: &file.control.url },
-            &Recorded { command: &theirs, env: &env, url: &candidate.url },
-        );
+        let Some(theirs) = started(pid)? else { continue };
+        let found = changes(&running(&ours, &file.control.url), &running(&theirs, &candidate.url));
         if found.len() > 1 {
             let changes: Vec<String> = found.iter().map(ToString::to_string).collect();
             return Err(UsageError::Changes {
@@ -306,6 +301,16 @@ fn one_variable(file: &Experiment) -> Result<(), UsageError> {
         }
     }
     Ok(())
+}
+
+fn running<'a>((command, origin): &'a (String, Origin), url: &'a str) -> Recorded<'a> {
+    Recorded {
+        command,
+        env: origin.environment.as_ref(),
+        url,
+        program: origin.program.as_ref().map(|program| Program { path: &program.path, file: program.file }),
+        sources: origin.sources.as_ref().map(|sources| (&*sources.folder, &*sources.commit)),
+    }
 }
 
 /// Free ports; each is given once.
