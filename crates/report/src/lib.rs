@@ -9,6 +9,7 @@
 //! The crate draws plain data and is independent of load, gateways and ledgers. All external text is escaped.
 #![warn(missing_docs)]
 
+mod blocks;
 pub mod csv;
 mod fleet;
 mod fold;
@@ -32,6 +33,7 @@ mod timeline;
 mod trials;
 mod words;
 
+pub use blocks::{Blocks, Unit, blocks};
 pub use fleet::{FleetMinute, Highest, fleet, fleet_beside};
 pub use fold::fold;
 pub use heat_map::{Cell, HeatMap, heat_map};

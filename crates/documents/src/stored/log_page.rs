@@ -4,7 +4,7 @@ use super::log::Line;
 use super::{Log, Run};
 use crate::experiment::signed;
 use crate::words::counted;
-use report::{Align, Report, Section, Table, html};
+use report::{Align, Blocks, Chart, Report, Section, Table, Unit, html};
 use serde_json::Value as Json;
 
 impl Log {
@@ -18,6 +18,7 @@ impl Log {
             let run = runs.iter().find(|run| run.id == line.id && run.command == "experiment");
             let result = run.and_then(|run| serde_json::from_str::<Json>(run.result.as_deref()?).ok());
             sections.extend(result.iter().filter_map(outcome).map(Section::Table));
+            sections.extend(result.iter().filter_map(blocks).map(Section::Chart));
         }
         let subtitle = match (self.tests.first(), self.tests.last()) {
             (Some(first), Some(last)) => {
@@ -95,6 +96,42 @@ fn verdicts(all: &[Json]) -> Option<Table> {
     (!all.is_empty()).then_some(table)
 }
 
+/// The primary measure of all requests, block by block. A search has too many services, of which each block has one.
+fn blocks(found: &Json) -> Option<Chart> {
+    let (primary, data) = (found["primary"].as_str()?, &found["data"]);
+    let arms = data["arms"].as_array().filter(|arms| arms.len() <= Blocks::SERVICES_MAX)?;
+    let measures = data["measures"].as_array()?;
+    let place = measures.iter().position(|one| one["route"] == "all" && one["measure"] == primary)?;
+    let all = data["blocks"].as_array().filter(|blocks| !blocks.is_empty() && found["search"].is_null())?;
+    let value = |block: &Json, arm: usize| {
+        let part = block["parts"].as_array()?.iter().find(|part| part["arm"] == arm)?;
+        part["values"][place].as_f64().filter(|_| block["void"].is_null())
+    };
+    let services = arms.iter().enumerate().map(|(arm, name)| {
+        let values = all.iter().map(|block| value(block, arm)).collect();
+        (name.as_str().unwrap_or_default().to_owned(), values)
+    });
+    let unit = match measures[place]["unit"].as_str()? {
+        "s" => Unit::Seconds,
+        "bytes" => Unit::Bytes,
+        _ => Unit::Share,
+    };
+    let void = all.iter().filter(|block| !block["void"].is_null()).count();
+    Some(Chart {
+        title: format!("{}, block by block", primary.replace('_', " ")),
+        caption: match void {
+            0 => String::new(),
+            _ => format!("Left out: {} that did not count.", counted(void as u64, "block")),
+        },
+        drawing: report::blocks(&Blocks {
+            title: primary.replace('_', " "),
+            unit,
+            ended: all.iter().filter_map(|block| block["ended"].as_f64()).collect(),
+            services: services.collect(),
+        }),
+    })
+}
+
 fn searched(found: &Json, values: &[Json]) -> Table {
     let primary = found["primary"].as_str().unwrap_or_default();
     let variable = found["variable"].as_str().unwrap_or_default();
@@ -133,6 +170,39 @@ fn day(began: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_that_count_are_drawn() {
+        let block = |ended: f64, void: Option<&str>, values: [f64; 2]| {
+            let part = |(arm, value): (usize, f64)| serde_json::json!({ "arm": arm, "values": [0.0, value] });
+            // In the order in which they got load.
+            let parts = values.into_iter().enumerate().rev().map(part).collect::<Vec<_>>();
+            serde_json::json!({ "ended": ended, "void": void, "parts": parts })
+        };
+        let mut found = serde_json::json!({
+            "primary": "p50",
+            "data": {
+                "arms": ["control", "8ms"],
+                "measures": [
+                    { "route": "/a", "measure": "p50", "unit": "s" },
+                    { "route": "all", "measure": "p50", "unit": "s" },
+                ],
+                "blocks": [
+                    block(2.0, None, [0.005, 0.008]),
+                    block(4.0, Some("the generator was late"), [0.9, 0.9]),
+                    block(6.0, None, [0.006, 0.009]),
+                ],
+            },
+        });
+        let chart = blocks(&found).unwrap();
+        assert_eq!(chart.caption, "Left out: 1 block that did not count.");
+        let said = "p50. control: 5 ms to 6 ms, 8ms: 8 ms to 9 ms.";
+        let sections = vec![Section::Chart(chart)];
+        let page = html(&Report { title: String::new(), subtitle: String::new(), sections });
+        assert!(page.contains(said), "{page}");
+        found["search"] = serde_json::json!({});
+        assert!(blocks(&found).is_none());
+    }
 
     #[test]
     fn effects_have_the_unit_of_their_measure() {
