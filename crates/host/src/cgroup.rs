@@ -110,6 +110,11 @@ impl Cgroup {
         Cgroup::with(&id.to_string(), "memory")
     }
 
+    /// The group of version 2, which counts pressure whatever its controllers are.
+    pub(crate) fn for_pressure_of(id: u32) -> Option<Self> {
+        Cgroup::with(&id.to_string(), "pressure")
+    }
+
     fn with(process: &str, controller: &str) -> Option<Self> {
         let groups = read(format!("/proc/{process}/cgroup"))?;
         let mut found = Cgroup::locate(&groups, &read("/proc/self/mounts")?, controller)?;

@@ -41,7 +41,7 @@ pub struct Reading {
     pub quotas: Vec<Quota>,
     /// Its memory limits, likewise.
     pub memory_limits: Vec<MemoryLimit>,
-    /// How long tasks of the machine waited.
+    /// How long tasks of its control group waited, or of the machine.
     pub pressure: Pressure,
     /// What happened in its network namespace.
     pub network: Option<NetworkCounts>,
@@ -111,7 +111,7 @@ impl Examination {
             memory_limits: of_groups(&ids, Cgroup::for_memory_of, Cgroup::memory_limits, |limit| {
                 &limit.folder
             }),
-            pressure: Pressure::now(),
+            pressure: self.service.pressure(),
             network: NetworkCounts::of_process(first),
             table: ConnectionTable::now(),
             sockets: self.sockets_of(first),

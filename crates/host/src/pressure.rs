@@ -1,9 +1,12 @@
-//! Pressure stall information: how long tasks on this machine waited for a processor, memory or a disk.
+//! Pressure stall information: how long tasks of this machine, or of a control group, waited for a processor, memory or a disk.
+//!
+//! Formats: the kernel's `accounting/psi.rst`; of groups, `admin-guide/cgroup-v2.rst`.
 
 use crate::text::read;
+use std::path::Path;
 use std::time::Duration;
 
-/// Waiting time since the machine started.
+/// Waiting time since the machine started, or the group was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stalls {
     /// At least one task waited.
@@ -26,7 +29,22 @@ pub struct Pressure {
 impl Pressure {
     /// The values in `/proc/pressure` now.
     pub fn now() -> Self {
-        let stalls = |name: &str| parse(&read(format!("/proc/pressure/{name}"))?);
+        Pressure::of(|name| read(format!("/proc/pressure/{name}")))
+    }
+
+    /// Those of a control group of version 2 and the groups below it; of the machine where the group does not count them.
+    pub(crate) fn of_group(folder: &Path) -> Self {
+        let (group, machine) =
+            (Pressure::of(|name| read(folder.join(format!("{name}.pressure")))), Pressure::now());
+        Pressure {
+            cpu: group.cpu.or(machine.cpu),
+            memory: group.memory.or(machine.memory),
+            io: group.io.or(machine.io),
+        }
+    }
+
+    fn of(text: impl Fn(&str) -> Option<String>) -> Self {
+        let stalls = |name: &str| parse(&text(name)?);
         Pressure { cpu: stalls("cpu"), memory: stalls("memory"), io: stalls("io") }
     }
 }
@@ -56,5 +74,16 @@ mod tests {
         assert_eq!(parse("some avg10=0.00 total=5\n").unwrap().full, Duration::ZERO);
         assert_eq!(parse("some total=much\n"), None);
         assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn a_group_has_its_own_and_the_machine_has_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let total = u64::MAX / 1_000;
+        std::fs::write(folder.path().join("memory.pressure"), format!("some avg10=0.00 total={total}\n"))
+            .unwrap();
+        let found = Pressure::of_group(folder.path());
+        assert_eq!(found.memory.unwrap().some, Duration::from_micros(total));
+        assert_eq!(found.io.is_some(), Pressure::now().io.is_some());
     }
 }

@@ -12,8 +12,9 @@
 //!
 //! Formats: proc(5); the kernel's `admin-guide/cgroup-v2.rst`, `admin-guide/cgroup-v1/cpuacct.rst`.
 
-use crate::cgroup::Quota;
+use crate::cgroup::{Cgroup, Quota};
 use crate::examination::holders;
+use crate::pressure::Pressure;
 use crate::processor::{time_of, usable_cores_of};
 use crate::stat::Stat;
 use crate::tcp_sockets::{TcpSocket, TcpSockets, TcpState};
@@ -178,6 +179,15 @@ impl Service {
                 first.map(|(&id, _)| id).ok_or_else(|| NoService::Empty(folder.clone()))
             }
         }
+    }
+
+    /// How long tasks of its control group waited; of the machine where that is not known, as with groups of version 1.
+    pub(crate) fn pressure(&self) -> Pressure {
+        let folder = match &self.0 {
+            Kind::Tree { root, .. } => Cgroup::for_pressure_of(*root).map(|group| group.folder()),
+            Kind::Group(folder) => Some(folder.clone()),
+        };
+        folder.map_or_else(Pressure::now, |folder| Pressure::of_group(&folder))
     }
 
     /// The cores that it may use: those that its first process may run on, and no more than its quota.

@@ -30,7 +30,7 @@ pub struct Seen {
     pub busy_threads: u32,
     /// How often its memory limit made the kernel reclaim memory.
     pub reclaims: Option<f64>,
-    /// The share of the time in which some task of the machine waited for memory, 0 to 1.
+    /// The share of the time in which some task of its control group, or of the machine, waited for memory, 0 to 1.
     pub memory_wait: Option<f64>,
     /// Its threads that waited for a disk.
     pub on_disk: f64,
