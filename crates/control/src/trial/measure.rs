@@ -57,9 +57,9 @@ pub struct Measure {
     pub better: Better,
     /// Effects up to this are called the same (in the unit of the effect, above 0).
     pub margin: f64,
-    /// Whether an effect within the margin is none: a process has its value for as long as it lives, such as its memory, and blocks
-    /// of the same processes then repeat one comparison; or, as of a time in a queue, so little matters to nobody.
-    pub of_process: bool,
+    /// Whether only an effect beyond the margin is one. A process has its memory for as long as it lives, and blocks of the same
+    /// processes then repeat one comparison; and a time in a queue within the margin matters to nobody.
+    pub beyond_margin: bool,
     /// A candidate that is worse by more than this is stopped; `None` for a measure that stops none.
     pub harm: Option<f64>,
 }
@@ -78,7 +78,7 @@ impl Measure {
             },
             better: Better::Lower,
             margin: if errors || figure == Figure::QueueTime { 0.001 } else { 0.01 },
-            of_process: false,
+            beyond_margin: false,
             harm: errors.then_some(0.01),
         }
     }
@@ -115,7 +115,7 @@ impl Measure {
 
     /// Distances that may be no effect.
     pub(super) fn without_effect(&self) -> Interval {
-        if self.of_process { self.margins() } else { Interval { low: 0.0, high: 0.0 } }
+        if self.beyond_margin { self.margins() } else { Interval { low: 0.0, high: 0.0 } }
     }
 
     /// By how much the candidate is worse at least, in the unit of the effect; negative if it may be better.

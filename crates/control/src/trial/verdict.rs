@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(find(&higher, interval), if_higher, "{interval:?}");
         }
         // Two processes differ by a little for as long as they live.
-        let lasting = Measure { of_process: true, margin: 0.05, ..lower };
+        let lasting = Measure { beyond_margin: true, margin: 0.05, ..lower };
         for (low, high, finding) in [
             (0.001, 0.04, Finding::Same),
             (0.001, 0.09, Finding::CannotTell),

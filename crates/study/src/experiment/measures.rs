@@ -126,8 +126,8 @@ impl Asked {
         };
         let id = route.and_then(|route| u16::try_from(route).ok()).map(RouteId);
         // As the primary measure it decides whether restarts are compared.
-        let of_process = matches!(what, Figure::Memory | Figure::QueueTime) && !is_primary;
-        Chosen { measure: Measure { route: id, margin, of_process, harm, ..usual }, name, route, unit }
+        let beyond_margin = matches!(what, Figure::Memory | Figure::QueueTime) && !is_primary;
+        Chosen { measure: Measure { route: id, margin, beyond_margin, harm, ..usual }, name, route, unit }
     }
 }
 
