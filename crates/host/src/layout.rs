@@ -120,25 +120,37 @@ fn php_fpm(running: &[Running]) -> Option<Layout> {
     Some(Layout { server: ApplicationServer::PhpFpm, processes, threads: Some(1) })
 }
 
-/// Processes of the same command line, with titles only where `--auto-procname` asks for them. A configuration file does not show
-/// its threads.
+/// Processes of the same command line, with titles only where `--auto-procname` asks for them.
 fn uwsgi(running: &[Running]) -> Option<Layout> {
     let first = running.iter().find(|one| program(one, "uwsgi") || program(one, "uWSGI"))?;
-    let titled = running.iter().filter(|one| one.command.starts_with("uWSGI worker ")).count();
-    let named =
-        option(&first.command, &["-p", "--processes", "--workers"]).and_then(|count| count.parse().ok());
-    let from_file =
-        first.command.starts_with("uWSGI") || CONFIGURED.iter().any(|end| first.command.contains(end));
-    let processes = match u32::try_from(titled) {
-        Ok(workers @ 1..) => workers,
-        // A router for HTTP is a child, too.
-        _ if !from_file => named.unwrap_or(1),
-        _ => named.unwrap_or_else(|| children(running, first.id).max(1)),
-    };
-    let threads = option(&first.command, &["--threads"]).and_then(|count| count.parse().ok());
-    let is_unknown = from_file || option(&first.command, &["--gevent", "--async", "--asyncio"]).is_some();
-    let threads = threads.or(if is_unknown { None } else { Some(1) });
+    let option = |names: &[&str]| option(&first.command, names)?.parse::<u32>().ok();
+    let has_title = first.command.starts_with("uWSGI");
+    if has_title || CONFIGURED.iter().any(|end| first.command.contains(end)) {
+        return Some(uwsgi_of_file(running, first.id, has_title));
+    }
+    let is_async = ["--gevent", "--async", "--asyncio"].iter().any(|name| option(&[name]).is_some());
+    let threads = option(&["--threads"]).or(if is_async { None } else { Some(1) });
+    // A router for HTTP is a child, too.
+    let processes = option(&["-p", "--processes", "--workers"]).unwrap_or(1);
     Some(Layout { server: ApplicationServer::Uwsgi, processes, threads })
+}
+
+/// Where the options are in a file, or a title has replaced them, the workers are the processes with the most threads: a router has
+/// one. A single thread may be a loop that takes many requests.
+fn uwsgi_of_file(running: &[Running], first: u32, has_title: bool) -> Layout {
+    let is_worker = |one: &&Running| match has_title {
+        true => one.command.starts_with("uWSGI worker "),
+        false => one.parent == first,
+    };
+    let workers: Vec<usize> = running.iter().filter(is_worker).map(|one| one.threads.len()).collect();
+    let most = workers.iter().copied().max().unwrap_or_default();
+    let alike = workers.iter().filter(|threads| **threads == most).count();
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    Layout {
+        server: ApplicationServer::Uwsgi,
+        processes: count(alike).max(1),
+        threads: (most >= 2).then(|| count(most)),
+    }
 }
 
 /// Threads such as `http-nio-8080-e` (Tomcat; the kernel cuts names at 15 bytes) or `qtp1234-17` (Jetty).
@@ -282,7 +294,10 @@ mod tests {
                 Some(1),
             ),
             (same("uwsgi --http :8000 --master -p 2 --threads 4 --wsgi-file app.py"), Uwsgi, 2, Some(4)),
+            // uWSGI as that of Debian 12 (2.0.21) shows itself.
             (same("/usr/bin/uwsgi --ini /etc/shop.ini"), Uwsgi, 2, None),
+            (with_two("uwsgi shop.ini", "uwsgi shop.ini", &["uwsgi", "uwsgi", "uwsgi"]), Uwsgi, 2, Some(3)),
+            (with_two("uWSGI master", "uWSGI worker 1", &["uwsgi", "uwsgi"]), Uwsgi, 2, Some(2)),
             (with_two("uWSGI master", "uWSGI worker 1", &["uwsgi"]), Uwsgi, 2, None),
             (same("uwsgi --http :8000 --master --wsgi-file app.py"), Uwsgi, 1, Some(1)),
             (same("uwsgi --http :8000 -p 2 --gevent 100 --wsgi-file app.py"), Uwsgi, 2, None),
