@@ -137,16 +137,11 @@ fn words(recorded: &Recorded<'_>, without_sources: bool) -> Vec<String> {
     recorded.command.split_whitespace().map(|word| plain(word, recorded, without_sources)).collect()
 }
 
-/// A word, or a value of the environment, without the port that it ends with and the folder that it begins with, also after
-/// a `=`.
+/// A word, or a value of the environment, without the port and the folder that it begins with, also after a `=`.
 fn plain(word: &str, recorded: &Recorded<'_>, without_sources: bool) -> String {
     let port = recorded.url.rsplit_once(':').map(|(_, port)| port.trim_end_matches('/'));
     let port = port.filter(|port| port.parse::<u16>().is_ok());
-    let rest = port.and_then(|port| word.strip_suffix(port));
-    let word = match rest {
-        Some(rest) if rest.is_empty() || rest.ends_with([':', '=']) => format!("{rest}{{port}}"),
-        _ => word.to_owned(),
-    };
+    let word = port.map_or_else(|| word.to_owned(), |port| without_port(word, port));
     let (flag, path) = word.split_once('=').map_or(("", &*word), |(flag, path)| (flag, path));
     let folder = recorded.sources.map(|(folder, _)| folder).filter(|_| without_sources);
     match folder.and_then(|folder| Path::new(path).strip_prefix(folder).ok()) {
@@ -154,6 +149,22 @@ fn plain(word: &str, recorded: &Recorded<'_>, without_sources: bool) -> String {
         Some(rest) => format!("{flag}={SOURCES}{}", rest.display()),
         None => word,
     }
+}
+
+/// A word that is the port, ends with it after a `=`, or has it after a colon, such as `(tcp://0.0.0.0:8001)` in a title.
+fn without_port(word: &str, port: &str) -> String {
+    match word.strip_suffix(port) {
+        Some(rest) if rest.is_empty() || rest.ends_with('=') => return format!("{rest}{{port}}"),
+        _ => (),
+    }
+    let wanted = format!(":{port}");
+    let mut parts = word.split(&wanted);
+    let mut found = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let goes_on = part.starts_with(|next: char| next.is_ascii_digit());
+        found += &if goes_on { format!(":{port}{part}") } else { format!(":{{port}}{part}") };
+    }
+    found
 }
 
 /// Words as flags with their values. The first word may be the value of the flag before it; variables before a program are by
@@ -282,6 +293,8 @@ mod tests {
             ("gunicorn -w 2 app", "gunicorn -w 4 app", vec!["`2` is `4`"]),
             ("gunicorn -w 2 -b :8001 app", "gunicorn -w 4 -b :8002 app", vec!["`2` is `4`"]),
             ("serve --port 8001", "serve --port 8002", vec![]),
+            ("puma 5.6 (tcp://0.0.0.0:8001) [shop]", "puma 5.6 (tcp://0.0.0.0:8002) [shop]", vec![]),
+            ("serve a:80011", "serve a:80021", vec!["`a:80011` is `a:80021`"]),
             // A flag with its value, and two flags.
             (
                 "gunicorn app",
