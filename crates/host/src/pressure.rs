@@ -34,13 +34,9 @@ impl Pressure {
 
     /// Those of a control group of version 2 and the groups below it; of the machine where the group does not count them.
     pub(crate) fn of_group(folder: &Path) -> Self {
-        let (group, machine) =
-            (Pressure::of(|name| read(folder.join(format!("{name}.pressure")))), Pressure::now());
-        Pressure {
-            cpu: group.cpu.or(machine.cpu),
-            memory: group.memory.or(machine.memory),
-            io: group.io.or(machine.io),
-        }
+        Pressure::of(|name| {
+            read(folder.join(format!("{name}.pressure"))).or_else(|| read(format!("/proc/pressure/{name}")))
+        })
     }
 
     fn of(text: impl Fn(&str) -> Option<String>) -> Self {

@@ -72,15 +72,7 @@ fn samples(ended: &[f64], values: &[Option<f64>]) -> Vec<Option<Sample>> {
         .map(|(ended, values)| {
             let until = ended.last().copied().unwrap_or(from);
             let begun = std::mem::replace(&mut from, until);
-            let found = || values.iter().copied().flatten().filter(|value| value.is_finite());
-            Some(Sample {
-                from: begun,
-                until,
-                value: found().sum::<f64>() / found().count() as f64,
-                low: found().reduce(f64::min)?,
-                high: found().reduce(f64::max)?,
-                at_least: false,
-            })
+            Sample::combined(begun, until, values.iter().copied().flatten())
         })
         .collect()
 }

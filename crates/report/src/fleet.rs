@@ -124,16 +124,8 @@ pub fn fleet_beside(
 fn joined(minutes: &[FleetMinute], row: f64, of: fn(&FleetMinute) -> Option<f64>) -> Vec<Option<Sample>> {
     let each = minutes.len().div_ceil(MOST_POINTS).max(1);
     let sample = |(index, chunk): (usize, &[FleetMinute])| {
-        let values = || chunk.iter().filter_map(of).filter(|value| value.is_finite());
         let from = (index * each) as f64 * row;
-        Some(Sample {
-            from,
-            until: from + chunk.len() as f64 * row,
-            value: values().sum::<f64>() / values().count() as f64,
-            low: values().reduce(f64::min)?,
-            high: values().reduce(f64::max)?,
-            at_least: false,
-        })
+        Sample::combined(from, from + chunk.len() as f64 * row, chunk.iter().filter_map(of))
     };
     minutes.chunks(each).enumerate().map(sample).collect()
 }

@@ -88,6 +88,15 @@ impl Sample {
     pub(crate) fn one(from: f64, until: f64, value: f64) -> Self {
         Sample { from, until, value, low: value, high: value, at_least: false }
     }
+
+    /// Several values combined: their mean, the lowest and the highest, of those that are finite; `None` without any.
+    pub(crate) fn combined(from: f64, until: f64, values: impl Iterator<Item = f64> + Clone) -> Option<Self> {
+        let finite = values.filter(|value| value.is_finite());
+        let low = finite.clone().reduce(f64::min)?;
+        let high = finite.clone().reduce(f64::max)?;
+        let value = finite.clone().sum::<f64>() / finite.count() as f64;
+        Some(Sample { from, until, value, low, high, at_least: false })
+    }
 }
 
 impl OverTime<'_> {
