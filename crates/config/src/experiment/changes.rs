@@ -76,8 +76,9 @@ pub enum Change {
 /// All differences of two arms.
 pub fn changes(control: &Recorded<'_>, candidate: &Recorded<'_>) -> Vec<Change> {
     let commits = control.sources.zip(candidate.sources).map(|((_, before), (_, after))| (before, after));
+    let commits = commits.filter(|(before, after)| before != after);
     // What differs in the sources themselves is one change.
-    let is_other_commit = commits.is_some_and(|(before, after)| before != after);
+    let is_other_commit = commits.is_some();
     let [ours, theirs] = [control, candidate].map(|recorded| words(recorded, is_other_commit));
     let mut found = Vec::new();
     for (from, to) in hunks(&ours, &theirs) {
@@ -119,14 +120,14 @@ pub fn changes(control: &Recorded<'_>, candidate: &Recorded<'_>) -> Vec<Change> 
         let path = |program: Program<'_>, recorded: &Recorded<'_>| {
             plain(&program.path.to_string_lossy(), recorded, is_other_commit)
         };
-        let is_of_sources =
-            path(before, control).starts_with(SOURCES) && path(before, control) == path(after, candidate);
+        let (ours_at, theirs_at) = (path(before, control), path(after, candidate));
+        let is_of_sources = ours_at.starts_with(SOURCES) && ours_at == theirs_at;
         // Another program on the command line is the same change.
         if before != after && !is_of_sources && ours.first() == theirs.first() {
             found.push(Change::Program { control: before.path.to_owned(), candidate: after.path.to_owned() });
         }
     }
-    if let Some((before, after)) = commits.filter(|_| is_other_commit) {
+    if let Some((before, after)) = commits {
         found.push(Change::Commit { control: before.to_owned(), candidate: after.to_owned() });
     }
     found
