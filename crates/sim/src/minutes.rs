@@ -7,19 +7,18 @@
 //! simulated minute takes the minute with the same number from the two rungs next to its load, and interpolates between
 //! them. All rungs draw from the same streams, so a bad minute of one is a bad minute of the other.
 //!
-//! Effects of one minute on the next are simulated separately: queues that the load alone does not explain, instance by
-//! instance (`crowd`).
+//! Effects of one minute on the next are simulated separately, instance by instance: queues that the load alone does not
+//! explain (`crowd`), and open connections where they belong to processes (`held`).
 //!
 //! ## What it does not model
 //! - A fleet of another size than the recorded one is assumed to behave like it at the same load for each instance.
-//! - Connections and other memory of the recorded servers are those after some minutes of a higher load, regardless of
-//!   the simulated past.
 //! - Below the knee a boot, a stop or a burst within a minute is spread over the rest of it.
 //!
 //! So a result of a search with this model has to be confirmed request by request.
 
 mod crowd;
 mod curves;
+mod held;
 mod lookup;
 mod plant;
 mod service;

@@ -73,6 +73,8 @@ pub struct Window {
     pub ejections: u64,
     /// New connections between balancer and instances.
     pub connections: u64,
+    /// Connections that are open at the end of the window, at the instances that serve.
+    pub open_connections: f64,
     /// Response time at the balancer, from the arrival there: of requests with a response, including errors, or timed
     /// out. All attempts of a request are in its time.
     pub balancer: stats::Sketch,
@@ -111,6 +113,7 @@ impl Window {
         self.queueing.add(&part.queueing);
         self.queued += part.queued;
         self.in_system += part.in_system * share;
+        self.open_connections = part.open_connections;
     }
 
     /// Resets all counts, and keeps the memory.
@@ -125,7 +128,7 @@ impl Window {
             *count = 0;
         }
         self.ejections = 0;
-        (self.queued, self.in_system) = (0.0, 0.0);
+        (self.queued, self.in_system, self.open_connections) = (0.0, 0.0, 0.0);
     }
 }
 

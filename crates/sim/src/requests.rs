@@ -292,6 +292,7 @@ impl Plant for Requests {
             self.little(service)
         );
         self.services[usize::from(service.0)].take_window(self.now, into);
+        into.open_connections = self.open_connections(service.0) as f64;
     }
 
     fn take_cpu(&mut self, instance: InstanceId) -> f64 {

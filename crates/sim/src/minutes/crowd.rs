@@ -128,7 +128,8 @@ impl Service<'_> {
                 let carried = done.left / step / instance.strength.max(f64::MIN_POSITIVE);
                 instance.use_cores(curve.mean_cores(curve.place(carried.min(curve.most))), step);
                 let usual = curve.count_at(done.place) / curve.load_at(done.place).max(f64::MIN_POSITIVE);
-                self.count(&curve.minute(done.place, number), done.left, (done.age - usual).max(0.0), false);
+                let minute = curve.minute(done.place, number, self.connections);
+                self.count(&minute, done.left, (done.age - usual).max(0.0), false);
                 if done.age > self.patience {
                     self.open.timed_out += done.left;
                 }
@@ -136,12 +137,16 @@ impl Service<'_> {
                 refused += done.refused;
                 places += done.place;
             }
+            let place = places / shares.len().max(1) as f64;
+            self.keep_connections(place, step, instances, |one| {
+                one.queue.count / one.strength.max(f64::MIN_POSITIVE)
+            });
             self.open.arrived += comes;
             self.open.ended += left + refused + failed;
             self.open.refused += refused;
             self.open.failed += failed;
             self.open.in_system += held * step;
-            self.open.place += places / shares.len().max(1) as f64 * step;
+            self.open.place += place * step;
             self.open.seconds += step;
         }
         let usual = curve.in_system.get(curve.knee).copied().unwrap_or(0.0) + 1e-6;

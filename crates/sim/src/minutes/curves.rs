@@ -1,8 +1,9 @@
 //! Recorded minutes under each load, from the reference plant.
 
-use super::shape::Shape;
+use super::held::{Held, Idle};
+use super::shape::{Shape, ratio};
 use crate::plant::{Plant, Window};
-use crate::settings::{Accept, Connections, Host, Service, ServiceId, System, Traffic};
+use crate::settings::{Host, Service, ServiceId, System, Traffic};
 use std::time::Duration;
 use units::{InstanceCount, Timestamp};
 
@@ -56,6 +57,8 @@ pub(super) struct Curve {
     pub(super) cores: Vec<f64>,
     /// The number of recorded instances.
     pub(super) instances: f64,
+    /// What closes connections, where the number of open ones matters.
+    pub(super) idle: Option<Idle>,
 }
 
 /// A load, and its minutes.
@@ -64,6 +67,8 @@ pub(super) struct Rung {
     /// Requests a second for each instance.
     pub(super) load: f64,
     pub(super) minutes: Vec<Minute>,
+    /// How they change with the number of open connections, where that matters.
+    pub(super) held: Option<Held>,
 }
 
 /// The data of a minute.
@@ -84,6 +89,8 @@ pub(super) struct Minute {
     pub(super) queued: f32,
     /// Requests at an instance.
     pub(super) in_system: f32,
+    /// Open connections at an instance at the end of the minute.
+    pub(super) open: f32,
     pub(super) balancer: Shape,
     pub(super) application: Shape,
 }
@@ -106,8 +113,42 @@ impl Minute {
             connections: mix_shares(self.connections, other.connections),
             queued: mix(self.queued, other.queued),
             in_system: mix(self.in_system, other.in_system),
+            open: mix(self.open, other.open),
             balancer: self.balancer.between(other.balancer, towards),
             application: self.application.between(other.application, towards),
+        }
+    }
+
+    /// The median of each value.
+    pub(super) fn typical(minutes: &[Minute]) -> Minute {
+        let of = |value: &dyn Fn(&Minute) -> f32| {
+            let mut values: Vec<f32> = minutes.iter().map(value).collect();
+            values.sort_by(f32::total_cmp);
+            values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+        };
+        let shape = |of_minute: &dyn Fn(&Minute) -> Shape| {
+            Shape::from_parts(|part| of(&|minute: &Minute| of_minute(minute).part(part)))
+        };
+        Minute {
+            queued: of(&|minute| minute.queued),
+            in_system: of(&|minute| minute.in_system),
+            open: of(&|minute| minute.open),
+            balancer: shape(&|minute| minute.balancer),
+            application: shape(&|minute| minute.application),
+            ..Minute::default()
+        }
+    }
+
+    /// Times and numbers change as from one minute to another.
+    pub(super) fn scaled(&self, from: &Minute, to: &Minute, open: f32) -> Minute {
+        let scale = |mine: f32, from: f32, to: f32| mine * ratio(from, to);
+        Minute {
+            queued: scale(self.queued, from.queued, to.queued),
+            in_system: scale(self.in_system, from.in_system, to.in_system),
+            open,
+            balancer: self.balancer.scaled(from.balancer, to.balancer),
+            application: self.application.scaled(from.application, to.application),
+            ..*self
         }
     }
 }
@@ -118,7 +159,8 @@ impl Curves {
     ///
     /// Fleets that are larger than the ladder says are recorded smaller, all services by the same share, unless there are
     /// limits before a balancer: then higher loads are recorded too, of which the limits refuse a part. Loads with many
-    /// requests are recorded for fewer minutes.
+    /// requests are recorded for fewer minutes. Where kept connections belong to processes, each load is recorded twice:
+    /// of instances that had more requests before, and of instances that never had (see [`Held`]).
     pub fn record<P: Plant>(
         system: &System,
         ladder: Ladder,
@@ -143,7 +185,7 @@ impl Curves {
         }
         let system = &smaller(system, ladder.fleet);
         let rungs = ladder.rungs.max(2);
-        let (loads, most) = match &system.traffic {
+        let (mut loads, most) = match &system.traffic {
             Traffic::Open { .. } => {
                 let most = most_traffic(system, &plant, LOOKING * most_work)?;
                 // Smaller steps where queues begin to matter.
@@ -176,20 +218,21 @@ impl Curves {
             Load::Rate(rate) => rate * length,
             Load::Users(users) => f64::from(*users) * length,
         });
-        if each.sum::<f64>() > most_work {
+        let keeps = keeps_connections(system);
+        if each.sum::<f64>() * if keeps { 2.0 } else { 1.0 } > most_work {
             return None;
         }
         // An hour without a third party's incidents, or with many, is not typical.
-        let begins = if keeps_connections(system) { MINUTES_OF_MORE } else { 0 } + ladder.warm_up;
+        let begins = if keeps { MINUTES_OF_MORE } else { 0 } + ladder.warm_up;
         let (from, to) = (MINUTE * begins, MINUTE * (begins + minutes));
         let system =
             &System { seed: crate::requests::seed_of_usual_incidents(system, from, to), ..system.clone() };
-        let record = |loads: &[Load]| {
+        let record = |loads: &[Load], times_more: f64| {
             crate::run::run_parallel(loads, threads, |&load| {
                 let before = match load {
-                    Load::Rate(rate) if keeps_connections(system) => Before {
+                    Load::Rate(rate) if keeps => Before {
                         higher: MINUTES_OF_MORE,
-                        rate: (TIMES_MORE * rate).min(HIGHEST_SHARE * most).max(rate),
+                        rate: (times_more * rate).min(HIGHEST_SHARE * most).max(rate),
                         warm_up: ladder.warm_up,
                     },
                     _ => Before::warm_up(ladder.warm_up),
@@ -197,7 +240,7 @@ impl Curves {
                 record_at(system, load, minutes, before, &plant)
             })
         };
-        let mut recorded = record(&loads);
+        let mut recorded = record(&loads, TIMES_MORE);
         // At the end of the carried loads, steps are too wide for the change between them.
         let carried = recorded.iter().take_while(|at| {
             at.iter().zip(&recorded[0]).all(|(at, lowest)| at.carried(lowest.lost()) && at.is_steady())
@@ -207,8 +250,14 @@ impl Curves {
             (loads.get(carried.wrapping_sub(1)), loads.get(carried))
         {
             let between = [0.25, 0.5, 0.75].map(|share| Load::Rate(low + share * (high - low)));
-            recorded.splice(carried..carried, record(&between));
+            recorded.splice(carried..carried, record(&between, TIMES_MORE));
+            loads.splice(carried..carried, between);
         }
+        // The same of instances that never had more requests.
+        let fresh = match system.traffic {
+            Traffic::Open { .. } if keeps => record(&loads, 1.0),
+            _ => Vec::new(),
+        };
         let services = 0..system.services.len();
         Some(match system.traffic {
             Traffic::Open { .. } => {
@@ -217,7 +266,8 @@ impl Curves {
                     Load::Users(_) => 1.0,
                 };
                 let of = |service| {
-                    Curve::of_rates(system, service, lowest, recorded.iter().map(|at| &at[service]))
+                    let recorded = recorded.iter().map(|at| &at[service]);
+                    Curve::of_rates(system, service, lowest, recorded, &fresh)
                 };
                 Curves { services: services.map(of).collect(), users: None }
             }
@@ -274,9 +324,11 @@ impl Curve {
         service: usize,
         lowest: f64,
         recorded: impl Iterator<Item = &'a Recorded> + Clone,
+        fresh: &[Vec<Recorded>],
     ) -> Curve {
         let (mut rungs, mut most) = (Vec::<Rung>::new(), f64::INFINITY);
         let (mut for_each, mut usual) = (1.0, 0.0);
+        let idle = Idle::of(&system.services[service]).filter(|_| !fresh.is_empty());
         for at in recorded.clone() {
             if rungs.is_empty() {
                 (for_each, usual) = (at.arrived * at.instances / lowest, at.lost());
@@ -286,7 +338,11 @@ impl Curve {
                 most = rungs.last().map_or(at.ended, |rung| at.ended.max(rung.load));
                 break;
             }
-            rungs.push(Rung { load: at.arrived, minutes: at.minutes.clone() });
+            let held = idle
+                .as_ref()
+                .zip(fresh.get(rungs.len()))
+                .map(|(idle, fresh)| Held::of(&fresh[service].minutes, &at.minutes, at.arrived, idle));
+            rungs.push(Rung { load: at.arrived, minutes: at.minutes.clone(), held });
             // Requests beyond the recorded load are refused like the rest.
             most = if at.shed > 0.0 { at.arrived } else { f64::INFINITY };
         }
@@ -298,13 +354,13 @@ impl Curve {
         let cores = rungs.iter().map(|rung| mean(rung, |minute| minute.cores)).collect();
         let instances = f64::from(system.services[service].instances.get().max(1));
         let strength = mean_strength(system, service);
-        Curve { rungs, most, for_each, strength, waiting, in_system, knee, cores, instances }
+        Curve { rungs, most, for_each, strength, waiting, in_system, knee, cores, instances, idle }
     }
 
     /// A closed model is in equilibrium at any load.
     fn of_users(system: &System, service: usize, recorded: &[Vec<Recorded>]) -> Curve {
         let rungs = recorded.iter().map(|at| &at[service]);
-        let rungs = rungs.map(|at| Rung { load: at.arrived, minutes: at.minutes.clone() });
+        let rungs = rungs.map(|at| Rung { load: at.arrived, minutes: at.minutes.clone(), held: None });
         let for_each = recorded.last().map_or(1.0, |at| {
             let entered = at[0].arrived * at[0].instances;
             if entered > 0.0 { at[service].arrived * at[service].instances / entered } else { 1.0 }
@@ -324,6 +380,7 @@ impl Curve {
             knee,
             cores,
             instances,
+            idle: None,
         }
     }
 }
@@ -495,13 +552,9 @@ impl Before {
     }
 }
 
-/// Connections that a higher load opened stay open under a lower one. Where each belongs to a process, more connections
-/// mean that requests wait longer for busy processes while others are idle.
+/// Whether the number of open connections matters, which depends on the past.
 fn keeps_connections(system: &System) -> bool {
-    system.services.iter().any(|service| {
-        matches!(service.balancing.connections, Connections::Kept { .. })
-            && matches!(service.server.accept, Accept::Kept { .. })
-    })
+    system.services.iter().any(|service| Idle::of(service).is_some())
 }
 
 fn record_at<P: Plant>(
@@ -578,6 +631,7 @@ fn minute_of(window: &Window, instances: f64, cores: f64, busiest: f64) -> Minut
         connections: share(window.connections),
         queued: (window.queued / window.balancer.count().max(1) as f64) as f32,
         in_system: (window.in_system / instances) as f32,
+        open: (window.open_connections / instances) as f32,
         balancer: Shape::of(&window.balancer),
         application: Shape::of(&window.application),
     }
@@ -588,8 +642,8 @@ const LOOKING: f64 = 0.1;
 const MINUTE: Duration = Duration::from_secs(60);
 /// A queue at the knee disappears within this many seconds.
 const SETTLED_WITHIN: f64 = 15.0;
-/// A higher load precedes each recorded load: this many minutes, this many times as much, without overload. An
-/// autoscaled service has this history at each peak.
+/// Where the past matters, a higher load precedes a recorded load: this many minutes, this many times as much, without
+/// overload. An autoscaled service has about this history at each peak.
 const MINUTES_OF_MORE: u32 = 10;
 const TIMES_MORE: f64 = 1.6;
 const HIGHEST_SHARE: f64 = 0.95;

@@ -2,7 +2,7 @@
 //!
 //! Positions are steps of the ladder: 0 is the lowest load, 0.5 half way to the next, -1 no load.
 
-use super::curves::{Curve, Minute};
+use super::curves::{Curve, Minute, Rung};
 
 impl Curve {
     /// The position of a load per instance.
@@ -30,12 +30,16 @@ impl Curve {
         self.rungs.get(self.knee).map_or(f64::INFINITY, |rung| rung.load)
     }
 
-    /// The minute with this number at a position.
-    pub(super) fn minute(&self, place: f64, number: u64) -> Minute {
+    /// The minute with this number at a position, with so many open connections at an instance.
+    pub(super) fn minute(&self, place: f64, number: u64, open: f64) -> Minute {
         let rungs = &self.rungs;
         let Some(first) = rungs.first() else { return Minute::default() };
         let number = (number % first.minutes.len().max(1) as u64) as usize;
-        let at = |rung: usize| rungs[rung].minutes.get(number).copied().unwrap_or_default();
+        let at = |rung: usize| {
+            let Rung { minutes, held, .. } = &rungs[rung];
+            let minute = minutes.get(number).copied().unwrap_or_default();
+            held.as_ref().map_or(minute, |held| held.adjust(&minute, open))
+        };
         if place < 0.0 {
             let mut minute = at(0);
             let share = (1.0 + place) as f32;
@@ -52,6 +56,21 @@ impl Curve {
             let other_load = if low > 0.0 { high / low } else { 1.0 };
             at(below).between(&at(below + 1), place.fract() as f32, other_load as f32)
         }
+    }
+
+    /// Open connections at a new instance at a position; 0 where their number does not matter.
+    pub(super) fn first_open(&self, place: f64) -> f64 {
+        between(place, self.rungs.len(), |rung| self.rungs[rung].held.as_ref().map_or(0.0, |held| held.first))
+    }
+
+    /// Open connections at an instance after so many seconds at a position, with so many requests at once in a queue.
+    pub(super) fn open_after(&self, open: f64, place: f64, requests: f64, seconds: f64) -> f64 {
+        let Some(idle) = &self.idle else { return 0.0 };
+        let opened = |rung: usize| self.rungs[rung].held.as_ref().map_or(0.0, |held| held.opened(open));
+        let opened = between(place, self.rungs.len(), opened) * seconds / 60.0;
+        let needed = self.first_open(place).max(requests);
+        let closed = idle.closed(self.load_at(place), open, needed, seconds);
+        (open + opened - closed).max(needed)
     }
 
     /// Cores in use at a position, on average over the recorded minutes.

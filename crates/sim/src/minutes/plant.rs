@@ -45,6 +45,8 @@ pub(super) struct Instance {
     /// Core seconds since the last reading.
     used: f64,
     pub(super) in_hand: f64,
+    /// Open connections, for each recorded instance of its strength.
+    pub(super) connections: f64,
     /// Its queue while the service is crowded.
     pub(super) queue: Queue,
 }
@@ -180,6 +182,7 @@ impl Plant for Minutes<'_> {
             background: kind.background,
             used: 0.0,
             in_hand: 0.0,
+            connections: 0.0,
             queue: Queue::default(),
         };
         match self.free.pop() {

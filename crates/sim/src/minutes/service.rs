@@ -22,6 +22,8 @@ pub(super) struct Service<'a> {
     pub(super) is_crowded: bool,
     /// The last load for each instance.
     pub(super) load: f64,
+    /// Open connections at each serving instance, on average; 0 where their number does not matter.
+    pub(super) connections: f64,
     /// Since the last window.
     pub(super) open: Open,
     pub(super) window: Window,
@@ -91,6 +93,7 @@ impl<'a> Service<'a> {
             failing: 0.0,
             is_crowded: false,
             load: 0.0,
+            connections: 0.0,
             open: Open::default(),
             window: Window::default(),
             rests: Rests::default(),
@@ -132,13 +135,14 @@ impl<'a> Service<'a> {
         self.open.failed += failed;
         self.open.refused += refused;
         let place = load.place.unwrap_or_else(|| curve.place(self.load.min(curve.most)));
-        let minute = curve.minute(place, number);
+        self.keep_connections(place, seconds, instances, |_| 0.0);
+        let minute = curve.minute(place, number, self.connections);
         let delay = if load.rate > 0.0 { load.over / load.rate } else { 0.0 };
         self.open.place += place * seconds;
         self.open.in_system += (f64::from(minute.in_system) * self.strength + load.over) * seconds;
         self.count(&minute, (came - failed - refused).max(0.0), delay, place < 0.0);
         let count = self.serving.len();
-        let part = curve.minute(place, (now.as_secs_f64() / seconds.max(1e-3)) as u64);
+        let part = curve.minute(place, (now.as_secs_f64() / seconds.max(1e-3)) as u64, self.connections);
         let (cores, busiest) = self.use_of(&part, place, count, seconds);
         // The busiest instance changes in turn, and the others get less, so that the mean is unchanged.
         let chosen = number as usize % count.max(1);
@@ -149,6 +153,27 @@ impl<'a> Service<'a> {
             instance.use_cores(cores * share, seconds);
             instance.in_hand = f64::from(minute.in_system);
         }
+    }
+
+    /// Connections are opened and closed for this long at each instance, which has so many requests at once.
+    pub(super) fn keep_connections(
+        &mut self,
+        place: f64,
+        seconds: f64,
+        instances: &mut [Instance],
+        requests: impl Fn(&Instance) -> f64,
+    ) {
+        if self.curve.idle.is_none() {
+            return;
+        }
+        let mut sum = 0.0;
+        for id in &self.serving {
+            let instance = &mut instances[id.0 as usize];
+            let requests = requests(instance);
+            instance.connections = self.curve.open_after(instance.connections, place, requests, seconds);
+            sum += instance.connections;
+        }
+        self.connections = sum / self.serving.len().max(1) as f64;
     }
 
     /// Cores in use at each of this many instances, and those of the busiest divided by that. Chance averages out over
@@ -189,7 +214,7 @@ impl<'a> Service<'a> {
         if open.seconds <= 0.0 {
             return;
         }
-        let minute = self.curve.minute(open.place / open.seconds, number);
+        let minute = self.curve.minute(open.place / open.seconds, number, self.connections);
         let arrived = whole(open.arrived, &mut self.rests.arrived);
         let ended = whole(open.ended, &mut self.rests.ended);
         let share = |part: f64| (part * ended as f64).round() as u64;
@@ -212,6 +237,7 @@ impl<'a> Service<'a> {
         window.retried = of_arrived(minute.retried);
         window.connections = if self.per_call { arrived } else { of_arrived(minute.connections) };
         window.in_system = open.in_system / open.seconds;
+        window.open_connections = self.connections * self.serving.len() as f64;
         std::mem::swap(window, into);
         window.clear();
     }

@@ -39,6 +39,21 @@ impl Shape {
         between
     }
 
+    /// With the times of these parts.
+    pub(super) fn from_parts(time: impl Fn(usize) -> f32) -> Self {
+        Shape(std::array::from_fn(time))
+    }
+
+    /// The time of a part.
+    pub(super) fn part(self, part: usize) -> f32 {
+        self.0[part]
+    }
+
+    /// Each time changes by the factor between two others.
+    pub(super) fn scaled(self, from: Shape, to: Shape) -> Self {
+        Shape(std::array::from_fn(|part| self.0[part] * ratio(from.0[part], to.0[part])))
+    }
+
     /// Counts this many requests, each later by `delay` seconds, but none later than `longest`. Fractions of requests
     /// are kept in `rest` until they are whole.
     ///
@@ -76,6 +91,11 @@ impl Shape {
             }
         }
     }
+}
+
+/// The factor between two extrapolated values, within bounds.
+pub(super) fn ratio(from: f32, to: f32) -> f32 {
+    if from > 0.0 { (to / from).clamp(0.25, 4.0) } else { 1.0 }
 }
 
 /// The rest that one [`Shape::fill`] passes to the next.

@@ -214,3 +214,34 @@ fn requests_that_always_fail_are_no_overload() {
     assert!((times(fast).p50 / times(truth).p50 - 1.0).abs() < 0.1, "{:?} {:?}", times(fast), times(truth));
     assert!((times(fast).p95 / times(truth).p95 - 1.0).abs() < 0.1, "{:?} {:?}", times(fast), times(truth));
 }
+
+#[test]
+fn a_burst_leaves_connections_that_make_later_minutes_slower() {
+    // Six processes, each of which takes the requests of its own connections.
+    let mut system = wave(150, false);
+    let service = &mut system.services[0];
+    service.server = crate::settings::Server {
+        processes: 6,
+        threads: 1,
+        accept: crate::settings::Accept::Kept { bound: 1024, linger: Duration::ZERO, inline: 10 },
+        ..service.server.clone()
+    };
+    service.balancing.connections = crate::settings::Connections::Kept {
+        reuse: crate::settings::Reuse::Random,
+        idle_timeout: Duration::from_secs(60),
+    };
+    let Traffic::Open { rates, noise, .. } = &mut system.traffic else { unreachable!("the traffic is open") };
+    let burst = |minute: usize| (50..60).contains(&minute);
+    *rates = (0..150).map(|minute| if burst(minute) { 420.0 } else { 220.0 }).collect();
+    *noise = None;
+    let (truth, fast) = (run(&system, Fidelity::Request), run(&system, Fidelity::Minute));
+    let p95 = |outcome: &Outcome, minutes: std::ops::Range<usize>| {
+        let rows = &outcome.services[0].rows[minutes.clone()];
+        rows.iter().map(|row| row.balancer.unwrap().p95).sum::<f64>() / minutes.len() as f64
+    };
+    for minutes in [10..50, 70..110, 110..150] {
+        let (fast, truth) = (p95(&fast, minutes.clone()), p95(&truth, minutes.clone()));
+        assert!((fast / truth - 1.0).abs() < 0.1, "{minutes:?}: {fast} for {truth}");
+    }
+    assert!(p95(&truth, 70..110) > 1.2 * p95(&truth, 10..50), "the burst made no difference");
+}

@@ -6,6 +6,7 @@ use super::instance::{IdlePool, Instance, Process, State};
 use super::list::{NONE, Queue};
 use super::processor::Processor;
 use super::send::Ended;
+use super::service::Link;
 use super::visit::At;
 
 impl Requests {
@@ -205,6 +206,20 @@ impl Requests {
         if connection != NONE && self.connections.slots[connection as usize].lingers.take().is_some() {
             self.services[service as usize].lingering.remove(&mut self.connections.slots, connection);
         }
+    }
+
+    /// Open connections to the serving instances of a service; 0 where each call has its own.
+    pub(super) fn open_connections(&self, number: u16) -> u64 {
+        let service = &self.services[number as usize];
+        let Link::Kept { idle_timeout, .. } = service.link else { return 0 };
+        let is_open = |since: u64| since.saturating_add(idle_timeout) > self.now;
+        let serving = |one: &&Instance| one.service == number && one.state == State::Serving;
+        let of = |one: &Instance| {
+            let pools = one.pools as usize..one.pools as usize + usize::from(service.nodes);
+            let idle = self.pools[pools].iter().flatten().filter(|(since, _)| is_open(*since));
+            idle.count() as u64 + u64::from(one.in_flight)
+        };
+        self.instances.iter().filter(serving).map(of).sum()
     }
 
     /// Counts boot and background use until now.
