@@ -18,7 +18,7 @@ pub(super) struct Judge {
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) candidate: Candidate,
-    /// Figures of each seed: one for a point of the frontier, three for a candidate that is confirmed.
+    /// Figures of each seed: one for a point of the frontier, two or three for a candidate that was to be confirmed.
     pub(super) runs: Vec<Metrics>,
     /// Their means.
     pub(super) exact: Metrics,
@@ -26,6 +26,14 @@ pub(super) struct Known {
     screened: Metrics,
     /// Means of the other days on which the best has to hold, where there are some and they were simulated.
     others: Option<Metrics>,
+}
+
+impl Known {
+    /// The least that the counts of all seeds can be, on average, if the others have none.
+    fn least(&self) -> Metrics {
+        let share = self.runs.len() as f64 / SEEDS as f64;
+        self.exact.with(Metrics::default(), |exact, _| share * exact)
+    }
 }
 
 impl Judge {
@@ -52,10 +60,19 @@ impl Judge {
         1.0 - cost / self.today().exact.cost
     }
 
-    /// Simulates a candidate request by request, unless that was done.
+    /// Simulates a candidate request by request, as far as that was not done. One that is beyond the bounds after all days
+    /// but one, whatever the last one would show, is known well enough.
     pub(super) fn confirm(&mut self, evaluator: &mut Evaluator<'_>, candidate: &Candidate) -> Worth {
-        if self.confirmed(candidate).is_none() {
-            self.measure(evaluator, std::slice::from_ref(candidate), SEEDS);
+        for seeds in [SEEDS - 1, SEEDS] {
+            self.measure(evaluator, std::slice::from_ref(candidate), seeds);
+            let Some(known) = self.known.iter().find(|known| known.candidate == *candidate) else {
+                return IMPOSSIBLE;
+            };
+            let excess = beyond(known.least(), self.bounds());
+            if excess > 0.0 {
+                let worth = self.worth(evaluator, LEVELS - 1, candidate);
+                return Worth { excess: worth.excess.max(excess), ..worth };
+            }
         }
         if self.confirmed(candidate).is_none() {
             return IMPOSSIBLE;
@@ -86,15 +103,26 @@ impl Judge {
         self.worths(evaluator, LEVELS - 1, candidates)
     }
 
-    /// Leaves out what is impossible, or was interrupted.
+    /// Simulates so many days of each, as far as that was not done. Leaves out what is impossible, or was interrupted.
     fn measure(&mut self, evaluator: &mut Evaluator<'_>, candidates: &[Candidate], seeds: usize) {
         evaluator.screen(LEVELS - 1, candidates);
-        let days = evaluator.scenarios.usual[..seeds].to_vec();
-        let all_runs = evaluator.by_request(candidates, &days);
-        for (candidate, runs) in candidates.iter().zip(all_runs) {
+        let place = |known: &[Known], candidate: &Candidate| {
+            known.iter().position(|known| known.candidate == *candidate)
+        };
+        let runs = |candidate: &Candidate| {
+            place(&self.known, candidate).map_or(0, |place| self.known[place].runs.len())
+        };
+        let new: Vec<Candidate> =
+            candidates.iter().filter(|candidate| runs(candidate) < seeds).cloned().collect();
+        let Some(done) = new.iter().map(runs).min() else { return };
+        let days = evaluator.scenarios.usual[done..seeds].to_vec();
+        let all_runs = evaluator.by_request(&new, &days);
+        for (candidate, runs) in new.iter().zip(all_runs) {
             let (Some(runs), Some(days)) = (runs, evaluator.figures(LEVELS - 1, candidate)) else { continue };
+            let place = place(&self.known, candidate);
+            let before = place.map_or(&[][..], |place| &self.known[place].runs[..done]);
+            let runs = [before, &runs].concat();
             let (exact, screened) = (Metrics::mean(&runs), Metrics::mean(&days[..seeds]));
-            let place = self.known.iter().position(|known| known.candidate == *candidate);
             let known = Known { candidate: candidate.clone(), runs, exact, screened, others: None };
             match place {
                 Some(place) => self.known[place] = known,
@@ -260,7 +288,7 @@ pub(super) fn beyond(found: Metrics, bound: Metrics) -> f64 {
 }
 
 /// Shares of the minutes of a run that may be outside the goal, for a point of the frontier each.
-const OUTSIDE: [f64; 8] = [0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.15, 0.4];
+const OUTSIDE: [f64; 8] = [0.0, 0.005, 0.01, 0.02, 0.05, 0.15, 0.4, 0.48];
 /// Response times of points of the frontier, as shares of today's.
 const FASTER: [f64; 3] = [0.85, 0.7, 0.55];
 /// Shares of bad responses that differ by less are equal.

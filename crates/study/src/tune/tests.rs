@@ -77,6 +77,27 @@ fn an_oversized_fleet_becomes_cheaper_and_keeps_its_goal() {
 }
 
 #[test]
+fn a_candidate_that_is_beyond_the_bounds_after_two_days_is_not_simulated_a_third() {
+    let days = std::sync::Mutex::new(Vec::new());
+    let tell = |event: Event| {
+        if let Event::Confirming(1, count) = event {
+            days.lock().expect("no thread panics with the lock").push(count);
+        }
+    };
+    let shell = Shell { tell: &tell, interrupted: &|| false };
+    // A change of the number of instances is too much, so that all that is cheaper is beyond the bounds.
+    let mut asked = asked(Vec::new());
+    asked.limits = Limits { actions: Some(1.0), ..Limits::default() };
+    let tuned = tune(&case(SHOP), 0, &asked, &shell).expect("it can be tuned");
+    let days = days.into_inner().expect("no thread panics with the lock");
+    let of = |count: usize| days.iter().filter(|days| **days == count).count();
+    // Today's three, then two each, and the third of those only that may hold.
+    assert_eq!(days[0], 3);
+    assert!(of(2) > of(1), "{days:?}");
+    assert!(tuned.best.within_bounds && tuned.best.seeds == 3, "{:#?}", tuned.best);
+}
+
+#[test]
 fn where_today_is_the_cheapest_nothing_is_gained() {
     // One instance is the least that there is, and it carries the traffic.
     let text =
