@@ -160,7 +160,7 @@ impl Curves {
     /// Fleets that are larger than the ladder says are recorded smaller, all services by the same share, unless there are
     /// limits before a balancer: then higher loads are recorded too, of which the limits refuse a part. Loads with many
     /// requests are recorded for fewer minutes. Where kept connections belong to processes, each load is recorded twice:
-    /// of instances that had more requests before, and of instances that never had (see [`Held`]).
+    /// of instances that had more requests before, and of instances that never had.
     pub fn record<P: Plant>(
         system: &System,
         ladder: Ladder,

@@ -54,7 +54,7 @@ impl Held {
         (libm::log(open.max(1e-3) / few) / libm::log(many / few)).clamp(-1.0, MOST_TOWARDS)
     }
 
-    /// A minute of this load, if so many connections were open.
+    /// A minute of this load with another number of open connections.
     pub(super) fn adjust(&self, minute: &Minute, open: f64) -> Minute {
         let typical = |open: f64| self.few.between(&self.many, self.towards(open) as f32, 1.0);
         minute.scaled(&typical(f64::from(minute.open)), &typical(open), open as f32)
@@ -86,7 +86,7 @@ impl Idle {
         }
     }
 
-    /// How many of an instance's open connections are closed in so many seconds, at a rate of requests a second of which
+    /// How many of an instance's open connections are closed in `seconds`, at a rate of requests a second of which
     /// `needed` are there at once.
     pub(super) fn closed(&self, rate: f64, open: f64, needed: f64, seconds: f64) -> f64 {
         let each = match self.reuse {

@@ -30,7 +30,7 @@ impl Curve {
         self.rungs.get(self.knee).map_or(f64::INFINITY, |rung| rung.load)
     }
 
-    /// The minute with this number at a position, with so many open connections at an instance.
+    /// The minute with this number at a position, with this number of open connections at an instance.
     pub(super) fn minute(&self, place: f64, number: u64, open: f64) -> Minute {
         let rungs = &self.rungs;
         let Some(first) = rungs.first() else { return Minute::default() };
@@ -63,7 +63,7 @@ impl Curve {
         between(place, self.rungs.len(), |rung| self.rungs[rung].held.as_ref().map_or(0.0, |held| held.first))
     }
 
-    /// Open connections at an instance after so many seconds at a position, with so many requests at once in a queue.
+    /// Open connections at an instance after `seconds` at a position, with `requests` in its queue.
     pub(super) fn open_after(&self, open: f64, place: f64, requests: f64, seconds: f64) -> f64 {
         let Some(idle) = &self.idle else { return 0.0 };
         let opened = |rung: usize| self.rungs[rung].held.as_ref().map_or(0.0, |held| held.opened(open));

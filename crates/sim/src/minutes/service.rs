@@ -155,7 +155,7 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Connections are opened and closed for this long at each instance, which has so many requests at once.
+    /// Connections are opened and closed for this long at each instance, whose queue has `requests`.
     pub(super) fn keep_connections(
         &mut self,
         place: f64,

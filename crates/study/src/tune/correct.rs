@@ -103,7 +103,7 @@ impl Judge {
         self.worths(evaluator, LEVELS - 1, candidates)
     }
 
-    /// Simulates so many days of each, as far as that was not done. Leaves out what is impossible, or was interrupted.
+    /// Simulates this number of days of each, as far as that was not done. Leaves out what is impossible, or was interrupted.
     fn measure(&mut self, evaluator: &mut Evaluator<'_>, candidates: &[Candidate], seeds: usize) {
         evaluator.screen(LEVELS - 1, candidates);
         let place = |known: &[Known], candidate: &Candidate| {

@@ -1,6 +1,6 @@
 //! The search for points of the frontier, one aim after the other.
 
-use super::worth::Order;
+use super::worth::{NOTHING, Order};
 use super::{Candidate, Local, Phase, Search};
 use alloc::vec::Vec;
 
@@ -45,7 +45,9 @@ impl Search {
             };
             let is_near = |known: &Candidate| {
                 let found = self.pool.get(known);
-                found.is_some_and(|found| aim.missed(found) == 0.0 && found.cost <= worth.cost * (1.0 + NEAR))
+                found.is_some_and(|found| {
+                    aim.missed(found) == 0.0 && found.cost <= worth.cost * (1.0 + NOTHING)
+                })
             };
             let is_known = self.confirmed.keys().chain(&self.sketched).chain(&points).any(is_near);
             if !is_known {
@@ -57,7 +59,5 @@ impl Search {
     }
 }
 
-/// A point that costs more by this share is as good.
-const NEAR: f64 = 0.01;
 /// Fewer evaluations are no local search.
 const LEAST: usize = 20;

@@ -72,5 +72,5 @@ impl Order {
     }
 }
 
-/// A change that saves less than this share of the cost brings nothing.
-const NOTHING: f64 = 0.003;
+/// What saves less than this share of the cost brings nothing.
+pub(super) const NOTHING: f64 = 0.003;
