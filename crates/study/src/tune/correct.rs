@@ -51,7 +51,12 @@ impl Judge {
 
     /// What was found of a candidate over all seeds.
     pub(super) fn confirmed(&self, candidate: &Candidate) -> Option<&Known> {
-        self.known.iter().find(|known| known.candidate == *candidate && known.runs.len() >= SEEDS)
+        self.simulated(candidate).filter(|known| known.runs.len() >= SEEDS)
+    }
+
+    /// What was found of a candidate over any number of seeds.
+    fn simulated(&self, candidate: &Candidate) -> Option<&Known> {
+        self.known.iter().find(|known| known.candidate == *candidate)
     }
 
     /// The share of today's cost that a confirmed candidate saves.
@@ -65,9 +70,7 @@ impl Judge {
     pub(super) fn confirm(&mut self, evaluator: &mut Evaluator<'_>, candidate: &Candidate) -> Worth {
         for seeds in [SEEDS - 1, SEEDS] {
             self.measure(evaluator, std::slice::from_ref(candidate), seeds);
-            let Some(known) = self.known.iter().find(|known| known.candidate == *candidate) else {
-                return IMPOSSIBLE;
-            };
+            let Some(known) = self.simulated(candidate) else { return IMPOSSIBLE };
             let excess = beyond(known.least(), self.bounds());
             if excess > 0.0 {
                 let worth = self.worth(evaluator, LEVELS - 1, candidate);
@@ -106,12 +109,7 @@ impl Judge {
     /// Simulates this number of days of each, as far as that was not done. Leaves out what is impossible, or was interrupted.
     fn measure(&mut self, evaluator: &mut Evaluator<'_>, candidates: &[Candidate], seeds: usize) {
         evaluator.screen(LEVELS - 1, candidates);
-        let place = |known: &[Known], candidate: &Candidate| {
-            known.iter().position(|known| known.candidate == *candidate)
-        };
-        let runs = |candidate: &Candidate| {
-            place(&self.known, candidate).map_or(0, |place| self.known[place].runs.len())
-        };
+        let runs = |candidate: &Candidate| self.simulated(candidate).map_or(0, |known| known.runs.len());
         let new: Vec<Candidate> =
             candidates.iter().filter(|candidate| runs(candidate) < seeds).cloned().collect();
         let Some(done) = new.iter().map(runs).min() else { return };
@@ -119,12 +117,11 @@ impl Judge {
         let all_runs = evaluator.by_request(&new, &days);
         for (candidate, runs) in new.iter().zip(all_runs) {
             let (Some(runs), Some(days)) = (runs, evaluator.figures(LEVELS - 1, candidate)) else { continue };
-            let place = place(&self.known, candidate);
-            let before = place.map_or(&[][..], |place| &self.known[place].runs[..done]);
+            let before = self.simulated(candidate).map_or(&[][..], |known| &known.runs[..done]);
             let runs = [before, &runs].concat();
             let (exact, screened) = (Metrics::mean(&runs), Metrics::mean(&days[..seeds]));
             let known = Known { candidate: candidate.clone(), runs, exact, screened, others: None };
-            match place {
+            match self.known.iter().position(|known| known.candidate == *candidate) {
                 Some(place) => self.known[place] = known,
                 None => self.known.push(known),
             }
