@@ -126,10 +126,7 @@ pub fn tune(case: &Case, stage: usize, asked: &Asked, shell: &Shell<'_>) -> Resu
     let best = loop {
         let found = match search.next() {
             Ask::Done(best) => break best,
-            Ask::Screen { level, candidates } => {
-                evaluator.screen(level, &candidates);
-                judge.worths(&evaluator, level, &candidates)
-            }
+            Ask::Screen { level, candidates } => judge.screen(&mut evaluator, level, &candidates),
             Ask::Confirm(candidate) => {
                 let worth = judge.confirm(&mut evaluator, &candidate);
                 (shell.tell)(Event::Found(judge.saving(&search.best())));

@@ -138,12 +138,26 @@ impl Judge {
         of_day.chain(faster).collect()
     }
 
-    pub(super) fn worths(
+    /// Simulates candidates at a level minute by minute: what each is worth. Under disturbances only those that are within the
+    /// bounds without them.
+    pub(super) fn screen(
         &self,
-        evaluator: &Evaluator<'_>,
+        evaluator: &mut Evaluator<'_>,
         level: usize,
         candidates: &[Candidate],
     ) -> Vec<Worth> {
+        if level + 1 < LEVELS {
+            evaluator.screen(level, candidates);
+        } else {
+            evaluator.screen_usual(candidates);
+            let holds = |candidate: &&Candidate| self.worth(evaluator, level, candidate).excess == 0.0;
+            let held: Vec<Candidate> = candidates.iter().filter(holds).cloned().collect();
+            evaluator.screen(level, &held);
+        }
+        self.worths(evaluator, level, candidates)
+    }
+
+    fn worths(&self, evaluator: &Evaluator<'_>, level: usize, candidates: &[Candidate]) -> Vec<Worth> {
         candidates.iter().map(|candidate| self.worth(evaluator, level, candidate)).collect()
     }
 

@@ -81,7 +81,16 @@ impl<'a> Evaluator<'a> {
 
     /// Simulates candidates at a level: the first day, the days that are confirmed, or all scenarios.
     pub(super) fn screen(&mut self, level: usize, candidates: &[Candidate]) {
-        let wanted = self.count(level);
+        self.screen_first(self.count(level), candidates);
+    }
+
+    /// Simulates candidates under the usual days alone.
+    pub(super) fn screen_usual(&mut self, candidates: &[Candidate]) {
+        self.screen_first(self.scenarios.usual.len(), candidates);
+    }
+
+    /// Simulates candidates under the first scenarios, as far as that was not done.
+    fn screen_first(&mut self, wanted: usize, candidates: &[Candidate]) {
         let is_new = |candidate: &&Candidate| match self.found.get(*candidate) {
             None => true,
             Some(None) => false,
@@ -114,9 +123,11 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Figures of a candidate at a level; none if it cannot be simulated or was not.
+    /// Figures of a candidate at a level, perhaps without disturbances; none if it cannot be simulated or was not.
     pub(super) fn figures(&self, level: usize, candidate: &Candidate) -> Option<&[Metrics]> {
-        self.found.get(candidate)?.as_ref()?.get(..self.count(level))
+        let found = self.found.get(candidate)?.as_ref()?;
+        let count = self.count(level);
+        (found.len() >= count.min(self.scenarios.usual.len())).then(|| &found[..count.min(found.len())])
     }
 
     /// Usual days, then disturbances: all that a search sees.
