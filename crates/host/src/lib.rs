@@ -42,7 +42,9 @@ pub use cgroup::{Cgroup, MemoryLimit, Quota, Throttling};
 pub use command_line::CommandLine;
 pub use descriptors::Descriptors;
 pub use disturbance::{Disturbance, Sample};
-pub use examination::{Bystander, Examination, MOST_SOCKETS, ProcessReading, Reading, holders};
+pub use examination::{
+    Bystander, Examination, MOST_DESCRIPTORS, MOST_SOCKETS, ProcessReading, Reading, holders,
+};
 pub use facts::{host_facts, passing_host_facts};
 pub use guard::{Guard, Peak, Refused, WrongEntry};
 pub use identity::{NoProcess, ProcessIdentity};
@@ -58,6 +60,6 @@ pub use processes::{BusyProcess, Processes};
 pub use processor::{Ticks, governor, own_cpu, usable_cores};
 pub use service::{NoService, Running, Service, Usage, cpu_of_trees, memory_of_trees};
 pub use sockets::{PortRange, Sockets, TcpCounts, time_wait_towards};
-pub use surroundings::{ENVIRONMENT, looks_secret, surroundings};
+pub use surroundings::{ENVIRONMENT, looks_secret, surroundings, without_secrets};
 pub use tcp_sockets::{Carried, TcpSocket, TcpSockets, TcpState};
 pub use threads::{Doing, Thread};

@@ -3,7 +3,7 @@
 use crate::text::{read, soft_limit};
 use std::path::{Path, PathBuf};
 
-/// The revision of the sources in the working directory, the machine's model (in a cloud, the type of the instance), limits of
+/// The revision of the sources in the working directory, the machine's model (on AWS Nitro, the type of the instance), limits of
 /// the process, and its environment (names begin with `env `). Values that look like secrets are masked.
 pub fn surroundings() -> Vec<(String, String)> {
     let directory = std::env::current_dir().ok();
@@ -95,6 +95,23 @@ pub fn looks_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && (has_secret || is_login || has_parameter)
 }
 
+/// A command without the values of flags and variables that look like secrets: `***` in their place.
+pub fn without_secrets(command: &str) -> String {
+    let mut flag = "";
+    let mut shown = String::with_capacity(command.len());
+    for part in command.split_inclusive(char::is_whitespace) {
+        let word = part.trim_end();
+        let (name, value) = word.split_once('=').unwrap_or((flag, word));
+        let is_flag = word.starts_with('-') && !word.contains('=');
+        match !is_flag && looks_secret(name, value.trim_matches(['"', '\''])) {
+            true => shown += &format!("{}***{}", &word[..word.len() - value.len()], &part[word.len()..]),
+            false => shown += part,
+        }
+        flag = if is_flag { word } else { "" };
+    }
+    shown
+}
+
 /// A value of the environment without what looks like a secret.
 fn masked(name: &str, value: &str) -> String {
     match value.chars().count() {
@@ -158,6 +175,19 @@ mod tests {
         assert_eq!(masked("URL", "http://example.org/a@b"), "http://example.org/a@b");
         assert_eq!(masked("A_TOKEN", ""), "", "it is not set");
         assert!(masked("LS_COLORS", &"x".repeat(500)).ends_with("… (500 characters)"));
+    }
+
+    #[test]
+    fn a_command_keeps_all_but_its_secrets() {
+        for (command, shown) in [
+            ("gunicorn -w 2 --bind :8000 app:app", "gunicorn -w 2 --bind :8000 app:app"),
+            ("DATABASE_URL=postgres://me:pw@db/x  gunicorn app", "DATABASE_URL=***  gunicorn app"),
+            ("serve --token abc --wait 5ms\n", "serve --token *** --wait 5ms\n"),
+            ("serve --db-password='a' --key", "serve --db-password=*** --key"),
+            ("serve http://me:pw@cache:6379 x", "serve *** x"),
+        ] {
+            assert_eq!(without_secrets(command), shown);
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ use documents::doctor::{Examined, Known};
 use host::{Examination, Mode, NoService, Service};
 use names::Names;
 pub(crate) use names::knows_workers;
+use rustix::time::{ClockId, clock_gettime};
 use second::Seconds;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -220,12 +221,18 @@ fn attend(
     let mut ended = idle(from.checked_sub(AHEAD).unwrap_or(from));
     let mut names = Names::of(examination)?;
     let begun = Instant::now();
-    let mut first = examination.read()?;
-    let every = (sparing * begun.elapsed()).clamp(EVERY, SECOND);
+    // How long until the next one: it may take longer than at first, for example when there are more sockets.
+    let read = || {
+        let before = own_processor_time();
+        let reading = examination.read()?;
+        let took = own_processor_time().saturating_sub(before);
+        Ok((reading, (sparing * took).clamp(EVERY, SECOND)))
+    };
+    let (mut first, mut every) = read()?;
     if !left(from).is_zero() {
         names.see(&first);
         ended = ended || idle(from);
-        first = examination.read()?;
+        (first, every) = read()?;
     }
     let mut seconds = Seconds::begin(first, until.map_or(SECOND, |until| span(left(until))));
     let mut seen: Vec<(Interval, Seen)> = Vec::new();
@@ -233,8 +240,11 @@ fn attend(
         let left = until.map(left);
         ended = wait(left.map_or(every, |left| left.min(every))) || left.is_some_and(|left| left <= every);
         // A service that ends is judged by what was seen of it.
-        let reading = match examination.read() {
-            Ok(reading) => reading,
+        let reading = match read() {
+            Ok((reading, next)) => {
+                every = next;
+                reading
+            }
             Err(error) if seen.is_empty() => return Err(error),
             Err(_) => break,
         };
@@ -252,6 +262,12 @@ fn attend(
     });
     let modes = causes.collect();
     Ok(Watched { seen, modes, lasted, known: names.known(seconds.last()) })
+}
+
+/// The processor time of this thread: while others have the processor, a reading takes no more of it.
+fn own_processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// The spans into which a part of this length is divided: whole, and none much longer than a second. A reading is late by its own

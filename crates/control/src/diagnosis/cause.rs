@@ -139,7 +139,7 @@ impl Cause {
             Cause::Neighbour => (neighbour(seen)?, 0.3),
             Cause::ConnectionTable => (seen.table?, 0.95),
             Cause::Descriptors => (seen.descriptors?, 0.95),
-            Cause::Ports => (seen.to.iter().map(|to| to.ports).fold(0.0, f64::max), 0.9),
+            Cause::Ports => (seen.ports?, 0.9),
             Cause::Memory => (memory(seen)?, 1.0),
             Cause::Disk => (seen.on_disk, 0.3),
             Cause::Retransmits => (if overflows(seen) { 0.0 } else { seen.sent_again? }, 0.005),

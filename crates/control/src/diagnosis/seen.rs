@@ -60,6 +60,8 @@ pub struct Seen {
     /// Requests that found no free worker: those in the service and in its accept queue beyond its slots. While some workers are
     /// idle at times, this is more than the difference of the averages.
     pub unserved: Option<f64>,
+    /// Local ports in use towards the address to which most are, as a share of those that there are, 0 to 1.
+    pub ports: Option<f64>,
     /// The services that it talks to. The order is that of the caller and the same in all of a series.
     pub to: Vec<To>,
     /// The process of this machine that opens most of the connections to it.
@@ -163,6 +165,7 @@ impl Seen {
             locked: mean(&|one| one.locked),
             slots: last.slots,
             unserved: known(&|one| one.unserved),
+            ports: known(&|one| one.ports),
             to: (0..destinations).map(to).collect(),
             client,
         })

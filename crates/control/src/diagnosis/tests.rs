@@ -31,6 +31,7 @@ fn healthy() -> Seen {
         locked: 0.0,
         slots: Some(8.0),
         unserved: Some(0.0),
+        ports: Some(0.01),
         to: vec![To { awaiting: 0.4, opened: 0.0, answers: 100.0, ports: 0.01 }],
         client: Some(Client { used: 0.2, busiest_thread: 0.2, waiting: 0.0, throttled: None }),
     }
@@ -65,7 +66,7 @@ fn each_cause_is_found_by_its_signal() {
         ("neighbour", |seen| (seen.others, seen.waiting) = (Some(1.2), 0.6)),
         ("connection_table", |seen| seen.table = Some(1.0)),
         ("descriptors", |seen| seen.descriptors = Some(0.97)),
-        ("ports", |seen| seen.to[0].ports = 0.99),
+        ("ports", |seen| seen.ports = Some(0.99)),
         ("memory", |seen| seen.reclaims = Some(20.0)),
         ("memory", |seen| seen.memory_wait = Some(0.2)),
         ("disk", |seen| seen.on_disk = 2.0),
@@ -186,6 +187,21 @@ fn what_is_not_known_is_said() {
     assert_eq!(codes(&diagnosis.findings), ["debug"]);
     assert!(diagnosis.unknown.contains(&Cause::Retransmits) && diagnosis.unknown.contains(&Cause::Upstream));
     assert_eq!(Diagnosis::of(&[], &[]).unknown.len(), Cause::ALL.len() - 2);
+}
+
+#[test]
+fn ports_are_not_ruled_out_where_the_sockets_were_not_read() {
+    let of = |seen: &Seen| Diagnosis::of(&vec![seen.clone(); 10], &[]);
+    let mut unread = Seen { ports: None, to: vec![], in_flight: None, queued: None, ..healthy() };
+    (unread.opened, unread.requests, unread.unserved) = (None, None, None);
+    let diagnosis = of(&unread);
+    assert_eq!(diagnosis.findings, []);
+    assert!(diagnosis.ruled_out.iter().all(|one| one.cause != Cause::Ports), "{:?}", diagnosis.ruled_out);
+    let unknown = [Cause::Ports, Cause::Lock, Cause::Upstream, Cause::Workers, Cause::NoKeepAlive];
+    assert_eq!(diagnosis.unknown, unknown);
+    // The kernel counts connections that find an accept queue full, also without sockets.
+    unread.overflows = Some(3.0);
+    assert_eq!(codes(&of(&unread).findings), ["accept_queue"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A sentence, the evidence and a change for each cause.
 
 use super::{Examined, cores, millis, percent, rounded};
-use control::diagnosis::{Cause, Finding, Seen, To};
+use control::diagnosis::{Cause, Finding, Seen};
 
 /// What is said of a finding.
 pub(super) struct Sentence {
@@ -59,10 +59,10 @@ pub(super) fn found(finding: Finding, seen: &[Seen], examined: &Examined) -> Sen
                 format!("The hypervisor gives {stolen} of the processor time to other guests: {full}."),
                 vec![
                     use_of_cores,
-                    "on an instance type with burst credits, they look like this when they are used up"
+                    "if the instance type has burst credits (AWS: t2, t3, t3a, t4g), they may be used up"
                         .to_owned(),
                 ],
-                "run the service on an instance of another type, or one whose credits are unlimited"
+                "run the service on another instance type, or with unlimited credits if it has burst credits"
                     .to_owned(),
             )
         }
@@ -258,13 +258,20 @@ pub(super) fn found(finding: Finding, seen: &[Seen], examined: &Examined) -> Sen
         }
         Cause::AcceptQueue => {
             let limit = known.queue_limit.map_or(String::new(), |limit| format!(" of {limit}"));
+            let mut evidence = vec![use_of_cores];
+            if seen.iter().all(|one| one.queued.is_none()) {
+                evidence.push(
+                    "they are counted for the whole network namespace; the queue itself was not seen"
+                        .to_owned(),
+                );
+            }
             (
                 format!(
                     "The accept queue{limit} is full: {} connections a second are dropped before the service sees them, and their \
                      clients try again after 1 s.",
                     rounded(finding.value)
                 ),
-                vec![use_of_cores],
+                evidence,
                 "raise the backlog of the server (and net.core.somaxconn), or accept faster".to_owned(),
             )
         }
@@ -320,7 +327,6 @@ pub(super) fn ruled_out(finding: Finding, examined: &Examined) -> String {
     let (known, seen) = (&examined.known, &examined.seen);
     let mean = |of: &dyn Fn(&Seen) -> f64| seen.iter().map(of).sum::<f64>() / seen.len().max(1) as f64;
     let most = |of: &dyn Fn(&Seen) -> f64| seen.iter().map(of).fold(0.0, f64::max);
-    let most_of = |of: fn(&To) -> f64| most(&|one| one.to.iter().map(of).fold(0.0, f64::max));
     match finding.cause {
         Cause::Tester => {
             format!("{} has room", known.client.clone().unwrap_or("the load generator".to_owned()))
@@ -338,7 +344,9 @@ pub(super) fn ruled_out(finding: Finding, examined: &Examined) -> String {
         Cause::Descriptors => known
             .descriptors
             .map_or(percent(finding.value), |most| format!("{} of {} open", most.used, most.limit)),
-        Cause::Ports => format!("{} of those to one address in use", percent(most_of(|to| to.ports))),
+        Cause::Ports => {
+            format!("{} of those to one address in use", percent(most(&|one| one.ports.unwrap_or(0.0))))
+        }
         Cause::Memory => "no reclaim, no waiting".to_owned(),
         Cause::Disk => format!("{} threads wait for one", rounded(finding.value)),
         Cause::Retransmits => format!("{} sent again", percent(finding.value)),

@@ -33,6 +33,7 @@ fn worst() -> Seen {
         locked: 4.4,
         slots: Some(4.0),
         unserved: None,
+        ports: Some(1.0),
         to: vec![To { awaiting: 4.2, opened: 60.0, answers: 0.0, ports: 1.0 }],
         client: None,
     }
@@ -116,11 +117,23 @@ fn what_is_ruled_out_is_said_with_its_number() {
         requests: Some(90.0),
         in_flight: Some(1.5),
         locked: 0.0,
+        ports: Some(0.0),
         to: vec![To { awaiting: 0.3, answers: 90.0, ..To::default() }],
         client: Some(Client::default()),
         ..worst()
     };
     insta::assert_snapshot!(examined(vec![healthy; 10], &[]).text(terminal()));
+}
+
+#[test]
+fn a_full_queue_that_was_not_seen_may_be_that_of_another_service() {
+    let unread = Seen { overflows: Some(3.0), ..Seen { cores: 2.0, ..Seen::default() } };
+    let found = examined(vec![unread; 10], &[]).findings();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].code, "accept_queue");
+    assert!(found[0].evidence[1].contains("the whole network namespace"), "{found:?}");
+    let seen = examined(vec![worst(); 10], &[]).findings();
+    assert!(seen.iter().all(|one| one.code != "accept_queue" || one.evidence.len() == 1), "{seen:?}");
 }
 
 #[test]

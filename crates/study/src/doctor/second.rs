@@ -85,6 +85,8 @@ impl Seconds {
         seen.descriptors = readings.iter().filter_map(fill).max_by(f64::total_cmp);
         let counts = before.network.zip(after.network).map(|(before, after)| after.since(before));
         seen.table = table(after, counts.as_ref());
+        // The counter is of the namespace. Sockets tell whose queue it was, where they are read.
+        seen.overflows = counts.map(|counts| counts.queue_full as f64 / seconds);
         seen.sent_again = counts
             .filter(|counts| counts.data_sent >= FEW_SEGMENTS)
             .map(|counts| counts.sent_again as f64 / (counts.data_sent + counts.sent_again) as f64);
@@ -203,9 +205,14 @@ impl Seconds {
         let rest = (owed / moments - held).max(0.0) / perhaps.iter().sum::<f64>().max(1e-9);
         to.iter_mut().zip(perhaps).for_each(|(to, perhaps)| to.awaiting += perhaps * rest.min(1.0));
         seen.queued = listens.then_some(queued / moments);
-        // The counter is of the namespace; a queue of another service that was seen full explains it.
-        let ours = own_queue > 0 || others_queue == 0;
-        seen.overflows = counts.map(|counts| if ours { counts.queue_full as f64 / seconds } else { 0.0 });
+        // Where no descriptors of the service are shown, neither its queue nor its connections are known.
+        let shown = seen.descriptors.is_some();
+        // A queue of another service that was seen full explains the counter.
+        if shown && own_queue == 0 && others_queue > 0 {
+            seen.overflows = seen.overflows.map(|_| 0.0);
+        }
+        let ports = to.iter().map(|to| to.ports).fold(0.0, f64::max);
+        seen.ports = names.ports.filter(|_| shown).map(|_| ports);
 
         let (Some(first), Some(last)) = (self.before.sockets.as_deref(), sockets.last()) else {
             seen.to = to;

@@ -1,6 +1,6 @@
 use super::second::inner_ports;
 use super::*;
-use host::{TcpSocket, TcpState};
+use host::{NetworkCounts, Reading, TcpSocket, TcpState};
 use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -103,4 +103,66 @@ fn what_a_proxy_of_the_service_sends_on_is_one_request() {
     assert_eq!(inner(&asked_by_others), HashSet::new());
     // A service that asks itself, and nobody else does.
     assert_eq!(inner(&proxied[2..]), HashSet::new());
+}
+
+/// What a second shows, of changed readings of this process: 100 ports, one destination, and 3 connections that found an accept
+/// queue of the namespace full.
+fn second_of(change: fn(&mut Reading)) -> Seen {
+    let examination = Examination::of(Service::of_process(std::process::id()).unwrap()).unwrap();
+    let mut names = Names::of(&examination).unwrap();
+    (names.ports, names.destinations) = (Some(100), vec![destination()]);
+    let mut first = examination.read().unwrap();
+    first.network = Some(NetworkCounts::default());
+    change(&mut first);
+    let mut second = first.clone();
+    second.at += SECOND;
+    second.network = Some(NetworkCounts { queue_full: 3, ..NetworkCounts::default() });
+    Seconds::begin(first, SECOND).add(second, &mut names).unwrap()
+}
+
+fn destination() -> SocketAddr {
+    SocketAddr::from(([10, 0, 3, 7], 5_432))
+}
+
+/// 95 closed connections to the destination, and a listener of another service with a connection that waits.
+fn crowded(reading: &mut Reading) {
+    let socket = |state, port: u16, remote, unread| TcpSocket {
+        state,
+        local: SocketAddr::from(([10, 0, 3, 6], port)),
+        remote,
+        inode: 0,
+        unread,
+        unsent: 0,
+        carried: None,
+    };
+    let mut sockets: Vec<TcpSocket> =
+        (0..95).map(|port| socket(TcpState::TimeWait, 40_000 + port, destination(), 0)).collect();
+    sockets.push(socket(TcpState::Listening, 80, SocketAddr::from(([0; 4], 0)), 1));
+    reading.sockets = Some(sockets);
+}
+
+#[test]
+fn ports_are_known_where_sockets_were_read() {
+    let seen = second_of(crowded);
+    assert_eq!((seen.ports, seen.overflows), (Some(0.95), Some(0.0)), "the queue is another's");
+    let none = second_of(|reading| reading.sockets = Some(Vec::new()));
+    assert_eq!((none.ports, none.overflows), (Some(0.0), Some(3.0)));
+    // Descriptors of another user's processes are not shown.
+    let hidden = second_of(|reading| {
+        crowded(reading);
+        for process in reading.processes.values_mut() {
+            process.descriptors = None;
+            process.sockets.clear();
+        }
+    });
+    assert_eq!((hidden.ports, hidden.overflows), (None, Some(3.0)));
+}
+
+#[test]
+fn a_full_accept_queue_is_found_without_sockets() {
+    let seen = second_of(|reading| reading.sockets = None);
+    assert_eq!((seen.ports, seen.in_flight, seen.overflows), (None, None, Some(3.0)));
+    let diagnosis = Diagnosis::of(&[seen], &[]);
+    assert!(diagnosis.findings.iter().any(|found| found.cause == Cause::AcceptQueue), "{diagnosis:?}");
+    assert!(diagnosis.unknown.contains(&Cause::Ports), "{diagnosis:?}");
 }
