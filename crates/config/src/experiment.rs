@@ -225,7 +225,7 @@ pub enum Design {
 }
 
 /// When an experiment ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ends {
     /// After the planned blocks, or later when the primary measure of every candidate is decided.
     Planned,
@@ -233,6 +233,9 @@ pub enum Ends {
     Decided,
     /// When the time is over.
     Time,
+    /// As soon as half the width of the interval of the primary measure is at most this (relative, or a difference of shares), for
+    /// every candidate.
+    Precise(f64),
 }
 
 /// Reads an experiment file. Paths of the load are relative to its own directory.

@@ -239,6 +239,18 @@ fn a_written_experiment_reads_back() {
 }
 
 #[test]
+fn a_precision_is_an_end() {
+    let precise = BASE.replace("time: 10m", "time: 10m\nprecision: 2%");
+    let found = parsed(&precise).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(found.ends, Ends::Precise(0.02));
+    let written = config::experiment::write(&found, &[]);
+    assert!(written.contains("precision: 2%\n") && !written.contains("ends:"), "{written}");
+    let refused = parsed(&precise.replace("precision", "ends: time\nprecision")).unwrap_err().plain();
+    assert!(refused.contains("`ends` beside `precision`"), "{refused}");
+    assert_eq!(mirroring(&(MIRRORING.to_owned() + "precision: 1%\n")).ends, Ends::Precise(0.01));
+}
+
+#[test]
 fn the_examples_are_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for name in ["experiment.yaml", "mirroring.yaml"] {

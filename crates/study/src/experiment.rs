@@ -10,6 +10,7 @@
 //! measures  what is compared, chosen by how many requests a block has
 //! planning  the noise floor, the plan and the end, as all comparisons have them
 //! stage     the steps of an experiment, in their order
+//! started   how services that run were started, and what differs between two of them
 //! document  the outcome
 //! traffic   requests with times of their own
 //! search    many values of one variable, or several variables: each service in turn, started anew
@@ -39,8 +40,10 @@ mod planning;
 mod restarts;
 mod search;
 mod stage;
+mod started;
 mod traffic;
 
+pub use started::{Differs, Started};
 pub use traffic::{OTHER, Recording, part};
 
 use crate::launch::NoLaunch;
@@ -186,6 +189,9 @@ pub enum Failed {
     /// The settings of the trial contradict each other.
     #[error(transparent)]
     Trial(#[from] control::trial::TrialError),
+    /// A candidate differs from the control in more than one place.
+    #[error(transparent)]
+    Differs(#[from] Differs),
     /// Somebody asked for the end before anything was compared.
     #[error("interrupted before anything was compared")]
     Interrupted,

@@ -79,7 +79,18 @@ pub fn changes(control: &Recorded<'_>, candidate: &Recorded<'_>) -> Vec<Change> 
     let commits = commits.filter(|(before, after)| before != after);
     // What differs in the sources themselves is one change.
     let is_other_commit = commits.is_some();
-    let [ours, theirs] = [control, candidate].map(|recorded| words(recorded, is_other_commit));
+    let [mut ours, mut theirs] = [control, candidate].map(|recorded| words(recorded, is_other_commit));
+    if let (Some(before), Some(after)) = (control.program, candidate.program)
+        && before == after
+    {
+        // `node` and `/usr/bin/node`.
+        let name = |words: &[String]| words.first()?.rsplit('/').next().map(str::to_owned);
+        if let (Some(one), Some(other)) = (name(&ours), name(&theirs))
+            && one == other
+        {
+            (ours[0], theirs[0]) = (one, other);
+        }
+    }
     let mut found = Vec::new();
     for (from, to) in hunks(&ours, &theirs) {
         // Both commands have the same word before.
@@ -374,6 +385,8 @@ mod tests {
             said(Recorded { command: "/opt/bin/node server.js", ..new }),
             ["`node` is `/opt/bin/node`"]
         );
+        let by_its_path = Recorded { command: "/usr/bin/node --jitless server.js", ..control };
+        assert_eq!(said(by_its_path), ["nothing is `--jitless`"]);
         let rebuilt = Recorded { program: program("/usr/bin/node", 3), ..control };
         assert_eq!(said(rebuilt), ["the program `/usr/bin/node` is another file"]);
         assert_eq!(said(Recorded { program: None, sources: None, ..control }), Vec::<String>::new());

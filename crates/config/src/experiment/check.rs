@@ -55,7 +55,7 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
             span(load.value.timeout.as_ref(), TIMEOUT, (Duration::from_millis(1), DAY), report)
         }),
         design: file.design.as_ref().map(|at| design(at, arms.as_ref(), second_control, report)),
-        ends: word(file.ends.as_ref(), &ENDS, report),
+        ends: ends(file, report),
         shared: word(file.shared.as_ref(), &SHARED, report),
         hypothesis,
         compare_answers: file.compare_answers.as_ref().is_none_or(|at| at.value.0),
@@ -446,6 +446,22 @@ pub(super) fn share(at: Option<&At<Share>>, default: f64, report: &mut Report) -
     share.get()
 }
 
+/// When the experiment ends: by a word, or by a precision.
+pub(super) fn ends(file: &ExperimentTable, report: &mut Report) -> Ends {
+    let Some(at) = &file.precision else { return word(file.ends.as_ref(), &ENDS, report) };
+    if let Some(ends) = &file.ends {
+        let help =
+            "keep one of them: with `precision`, it ends as soon as the interval is that narrow".to_owned();
+        report.wrong(&ends.place, "`ends` beside `precision`".to_owned(), "another end", help);
+    }
+    if file.vary.is_some() {
+        let help =
+            "remove it: a search ends when no value is better than the best by more than `margin`".to_owned();
+        report.wrong(&at.place, "`precision` beside `vary`".to_owned(), "no effect", help);
+    }
+    Ends::Precise(share(Some(at), PRECISION, report))
+}
+
 /// As elsewhere, but what a file does not say is within the bounds, which depend on other keys.
 pub(super) fn span(
     at: Option<&At<Span>>,
@@ -489,6 +505,8 @@ pub(super) const PORT: &str = "{port}";
 pub(super) const MARGIN: f64 = 0.01;
 pub(super) const HARM: f64 = 0.5;
 pub(super) const EFFECT: f64 = 0.05;
+/// What a message calls usual.
+const PRECISION: f64 = 0.02;
 pub(super) const TIME: Duration = Duration::from_secs(600);
 pub(super) const TIME_MIN: Duration = Duration::from_secs(10);
 pub(super) const WARM_UP: Duration = Duration::from_secs(10);

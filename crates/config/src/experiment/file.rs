@@ -68,6 +68,9 @@ tables! {
         /// `planned` (after the planned blocks, or later when the primary measure is decided), `decided` (as soon as it is) or
         /// `time` (when the time is over). Default: planned.
         ends: Option<At<Text>>,
+        /// In place of `ends`: as soon as the interval of the primary measure is at most this far from its middle, for every
+        /// candidate.
+        precision: Option<At<Share>>,
         /// Compare status, media type, size and body of responses between the blocks; takes up to 5 % of the time. Default:
         /// true.
         compare_answers: Option<At<Switch>>,

@@ -1,7 +1,7 @@
 //! An experiment on a gateway with its mirrors and its capture, and without them: the traffic is what is there.
 
 use super::check::{
-    BLOCK, BLOCK_MIN, BLOCKS, BLOCKS_MIN, DAY, EFFECT, ENDS, HARM, MARGIN, TIME, TIME_MIN, WARM_UP, share,
+    BLOCK, BLOCK_MIN, BLOCKS, BLOCKS_MIN, DAY, EFFECT, HARM, MARGIN, TIME, TIME_MIN, WARM_UP, ends, share,
     span,
 };
 use super::file::ExperimentTable;
@@ -65,7 +65,7 @@ pub(super) fn mirroring(
         time,
         warm_up: span(file.warm_up.as_ref(), WARM_UP, (WATCH_MIN, time / 2), report),
         block,
-        ends: word(file.ends.as_ref(), &ENDS, report),
+        ends: ends(file, report),
         name: file.experiment.0.as_ref()?.value.0.clone(),
     })
 }

@@ -1,7 +1,7 @@
 //! Writes an experiment as a file that reads back to the same experiment.
 
 use super::check::{DESIGNS, ENDS, PRIMARIES, SHARED, default_url};
-use super::{Arm, Experiment, Fleet, Hypothesis, Pace, Requests, SecondControl};
+use super::{Arm, Ends, Experiment, Fleet, Hypothesis, Pace, Requests, SecondControl};
 use crate::write::{quoted, span};
 
 /// The text of an experiment file that compares candidates with a control; `notes` are comments at its beginning, a line each. Files of the load are named as they are.
@@ -47,7 +47,7 @@ pub fn write(experiment: &Experiment, notes: &[String]) -> String {
     for (key, share) in
         [("margin", experiment.margin), ("harm", experiment.harm), ("effect", experiment.effect)]
     {
-        line(format!("{key}: {}%", (1e8 * share).round() / 1e6));
+        line(format!("{key}: {}", percent(share)));
     }
     line(format!("time: {}", span(experiment.time)));
     line(format!("warm_up: {}", span(experiment.warm_up)));
@@ -56,7 +56,10 @@ pub fn write(experiment: &Experiment, notes: &[String]) -> String {
     if let Some(design) = experiment.design {
         line(format!("design: {}", word(&DESIGNS, design)));
     }
-    line(format!("ends: {}", word(&ENDS, experiment.ends)));
+    line(match experiment.ends {
+        Ends::Precise(precision) => format!("precision: {}", percent(precision)),
+        ends => format!("ends: {}", word(&ENDS, ends)),
+    });
     if let Some(Fleet { servers, per_hour }) = experiment.fleet {
         let price = per_hour.map_or_else(String::new, |price| format!(", per_hour: {price}"));
         line(format!("fleet: {{ servers: {servers}{price} }}"));
@@ -97,6 +100,10 @@ fn arm(arm: &Arm) -> Vec<String> {
 }
 
 /// The word of a value in a table that has them all.
+fn percent(share: f64) -> String {
+    format!("{}%", (1e8 * share).round() / 1e6)
+}
+
 fn word<T: PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
     words.iter().find(|(_, one)| *one == value).map_or("", |(word, _)| word)
 }

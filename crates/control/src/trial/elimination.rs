@@ -19,7 +19,7 @@
 //! beginning takes half of what is left.
 
 use super::measure::{Better, Measure};
-use super::verdict::Finding;
+use super::verdict::{Finding, more};
 use alloc::vec;
 use alloc::vec::Vec;
 use stats::{Centre, Interval, Rng, median};
@@ -60,6 +60,8 @@ pub struct Standing {
     pub estimate: Option<f64>,
     /// Rounds in which both were measured.
     pub rounds: usize,
+    /// How many more rounds a finding needs, if the rest is like the rounds so far; `None` if there is one, or none is in sight.
+    pub more_rounds: Option<usize>,
 }
 
 /// The comparison of values with the middle of the others, while there are enough of them.
@@ -117,8 +119,33 @@ pub struct Elimination {
     halving: Option<Halving>,
     rounds_left: usize,
     blocks: usize,
-    /// Successive rounds in which a value had more errors than the best, or no good response.
-    failing: Vec<u32>,
+    failing: Failing,
+}
+
+/// Counts the successive rounds in which a value has more errors than the best one, by more than a percentage point: its response
+/// times are those of the requests that it answers well.
+#[derive(Debug, Clone)]
+pub struct Failing(Vec<u32>);
+
+impl Failing {
+    /// Of so many values.
+    pub fn new(count: usize) -> Self {
+        Failing(vec![0; count])
+    }
+
+    /// Records the errors (shares from 0 to 1) of a round, by place: the places with more errors in three successive rounds.
+    pub fn observe(&mut self, errors: &[(usize, f64)]) -> Vec<usize> {
+        let least = errors.iter().map(|(_, share)| *share).fold(f64::INFINITY, f64::min);
+        let mut found = Vec::new();
+        for (place, share) in errors {
+            let Some(rounds) = self.0.get_mut(*place) else { continue };
+            *rounds = if *share > least + ERRORS_EXCESS { *rounds + 1 } else { 0 };
+            if *rounds >= FAILING_MAX {
+                found.push(*place);
+            }
+        }
+        found
+    }
 }
 
 impl Elimination {
@@ -135,7 +162,7 @@ impl Elimination {
             halving,
             rounds_left: rounds,
             blocks: 0,
-            failing: vec![0; count],
+            failing: Failing::new(count),
         }
     }
 
@@ -182,15 +209,18 @@ impl Elimination {
             let Interval { low, high } = centre.interval();
             let (low, high) = if place < pick { (low, high) } else { (-high, -low) };
             let (at_least, excess) = self.excess(place, pick);
+            let finding = match () {
+                () if at_least > 0.0 => Finding::Worse,
+                () if excess <= self.margin() && self.excess(pick, place).1 <= self.margin() => Finding::Same,
+                () => Finding::CannotTell,
+            };
+            let more_rounds = (finding == Finding::CannotTell && !differences.is_empty())
+                .then(|| more(&self.measure, centre, &differences, median(&differences)))
+                .flatten();
             Standing {
                 place,
-                finding: match () {
-                    () if at_least > 0.0 => Finding::Worse,
-                    () if excess <= self.margin() && self.excess(pick, place).1 <= self.margin() => {
-                        Finding::Same
-                    }
-                    () => Finding::CannotTell,
-                },
+                finding,
+                more_rounds,
                 effect: Interval { low: self.measure.shown(low), high: self.measure.shown(high) },
                 estimate: (!differences.is_empty()).then(|| self.measure.shown(side * median(&differences))),
                 rounds: differences.len(),
@@ -204,19 +234,10 @@ impl Elimination {
         self.remaining.retain(|other| *other != place);
     }
 
-    /// Records the errors (shares from 0 to 1) of a round, by place. A value that has more errors than the best one in three
-    /// successive rounds, by more than a percentage point, is removed, for its response times are those of the requests
-    /// that it answers well. Returns the removed places.
+    /// Records the errors (shares from 0 to 1) of a round, by place, and removes the values that are [`Failing`]: their places.
     pub fn observe_errors(&mut self, errors: &[(usize, f64)]) -> Vec<usize> {
-        let least = errors.iter().map(|(_, share)| *share).fold(f64::INFINITY, f64::min);
-        let mut removed = Vec::new();
-        for (place, share) in errors.iter().filter(|(place, _)| self.remaining.contains(place)) {
-            let rounds = &mut self.failing[*place];
-            *rounds = if *share > least + ERRORS_EXCESS { *rounds + 1 } else { 0 };
-            if *rounds >= FAILING_MAX {
-                removed.push(*place);
-            }
-        }
+        let mut removed = self.failing.observe(errors);
+        removed.retain(|place| self.remaining.contains(place));
         removed.iter().for_each(|place| self.remove(*place));
         removed
     }

@@ -10,6 +10,8 @@ pub enum Ended {
     AsPlanned,
     /// There is a finding on the primary measure of every candidate.
     Decided,
+    /// The interval of the primary measure of every candidate is as narrow as it was to be.
+    Precise,
     /// Every candidate was stopped.
     Stopped,
     /// Too few blocks counted.
@@ -55,6 +57,7 @@ impl fmt::Display for Ended {
         match self {
             Ended::AsPlanned => f.write_str("all planned blocks were run"),
             Ended::Decided => f.write_str("the primary measure is decided"),
+            Ended::Precise => f.write_str("the interval of the primary measure is as narrow as `precision`"),
             Ended::Stopped => f.write_str("every candidate was stopped"),
             Ended::MostlyVoid { void, of, last } => {
                 write!(f, "{void} of {of} blocks were void, the last one because {last}")

@@ -48,7 +48,7 @@ mod void;
 
 pub use block::{Arm, Assignment, Block, Purpose, Seen};
 pub use design::{Design, Why};
-pub use elimination::{Elimination, Found, Round, Standing};
+pub use elimination::{Elimination, Failing, Found, Round, Standing};
 pub use ended::{Ended, Stopped, mostly_void};
 pub use factorial::{Contrast, FactorEffect, Factorial};
 pub use measure::{Better, Effect, Figure, Measure, RouteId};

@@ -19,7 +19,7 @@ use super::void::{Usual, Void};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
-use stats::{Centre, Rng};
+use stats::{Centre, Interval, Rng};
 
 /// What the caller does next.
 #[derive(Debug, Clone, PartialEq)]
@@ -173,16 +173,24 @@ impl Trial {
         if self.probing() == Some(Probing::Open) {
             return None;
         }
-        if self.counted >= self.settings.blocks {
-            return Some(Ended::AsPlanned);
-        }
         let primary = self.settings.primary;
-        let mut running = self.candidates.iter().filter(|each| each.stopped.is_none());
-        let is_decided = |each: &Candidate| {
-            finding(&self.settings.measures[primary], &each.centres[primary]) != Finding::CannotTell
+        let measure = &self.settings.measures[primary];
+        let is_decided = |each: &Candidate| finding(measure, &each.centres[primary]) != Finding::CannotTell;
+        let half_width = |each: &Candidate| {
+            let Interval { low, high } = each.centres[primary].interval();
+            0.5 * (measure.shown(high) - measure.shown(low))
         };
-        let may_end = self.settings.ends == Ends::WhenDecided && !self.candidates.is_empty();
-        (may_end && running.all(is_decided)).then_some(Ended::Decided)
+        let mut running = self.candidates.iter().filter(|each| each.stopped.is_none());
+        let early = match self.settings.ends {
+            _ if self.candidates.is_empty() => None,
+            Ends::AsPlanned => None,
+            Ends::WhenDecided => running.all(is_decided).then_some(Ended::Decided),
+            // An interval without any value is none.
+            Ends::WhenPrecise(wanted) => {
+                running.all(|each| (0.0..=wanted).contains(&half_width(each))).then_some(Ended::Precise)
+            }
+        };
+        early.or_else(|| (self.counted >= self.settings.blocks).then_some(Ended::AsPlanned))
     }
 
     /// Plans more blocks: the verdicts of a longer trial are as valid, and a little wider than if it had been planned so.

@@ -8,12 +8,15 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 /// When a trial ends without a reason to stop it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ends {
     /// After the planned blocks.
     AsPlanned,
     /// As soon as there is a finding on the primary measure of every candidate, at the latest after the planned blocks.
     WhenDecided,
+    /// As soon as half the width of the interval of the primary measure is at most this, in the unit of its effect, for every
+    /// candidate; at the latest after the planned blocks.
+    WhenPrecise(f64),
 }
 
 /// The settings of a trial.

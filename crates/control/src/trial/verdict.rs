@@ -100,7 +100,7 @@ pub(super) fn find(measure: &Measure, interval: Interval) -> Finding {
 }
 
 /// Until what is no effect is outside, or the margins contain the interval.
-fn more(measure: &Measure, centre: &Centre, differences: &[f64], middle: f64) -> Option<usize> {
+pub(super) fn more(measure: &Measure, centre: &Centre, differences: &[f64], middle: f64) -> Option<usize> {
     let (margins, without) = (measure.margins(), measure.without_effect());
     let inside = (middle - margins.low).min(margins.high - middle);
     let outside = (middle - without.high).max(without.low - middle);

@@ -1,7 +1,7 @@
 //! What limits the services of an experiment, in words: of a search what the values that lost lack, and what limits the best one
 //! next.
 
-use super::{Bottleneck, Examined, Experiment};
+use super::{Bottleneck, Examined, Experiment, Tried, shown_measure};
 use crate::doctor;
 use crate::words::{Rows, counted};
 use serde_json::Value as Json;
@@ -32,6 +32,21 @@ impl Bottleneck {
     }
 }
 
+impl Tried {
+    /// The processor time of a request beside that of the best value, if nothing was found that limits this one and it needs more.
+    fn needs_more_than(&self, best: &Tried) -> Option<String> {
+        let time = |tried: &Tried| tried.measures.get(PROCESSOR_TIME).copied();
+        let (found, least) = time(self).filter(|_| self.examined.seconds > 0.0).zip(time(best))?;
+        (found > MORE * least).then(|| {
+            format!(
+                "nothing is full, but a request needs {} of processor time, with the best {}",
+                shown_measure(PROCESSOR_TIME, found),
+                shown_measure(PROCESSOR_TIME, least)
+            )
+        })
+    }
+}
+
 impl Experiment {
     pub(super) fn bottleneck_rows(&self, rows: &mut Rows) {
         match &self.search {
@@ -53,10 +68,12 @@ impl Experiment {
             rows.row("bottleneck", format!("{}, the best: {limit}", best.value));
         }
         let lost = search.values.iter().filter(|tried| !search.remaining.contains(&tried.value));
-        let limited: Vec<String> = lost
-            .filter_map(|tried| Some((&tried.value, tried.examined.bottleneck.as_ref()?)))
-            .map(|(value, found)| format!("- {value}: {}", found.in_words()))
-            .collect();
+        let why = |tried: &Tried| match &tried.examined.bottleneck {
+            Some(found) => Some(found.in_words()),
+            None => tried.needs_more_than(best),
+        };
+        let limited: Vec<String> =
+            lost.filter_map(|tried| Some(format!("- {}: {}", tried.value, why(tried)?))).collect();
         let mut name = if best.examined.seconds > 0.0 { "" } else { "bottleneck" };
         for limit in limited.iter().take(SHOWN) {
             rows.row(std::mem::take(&mut name), limit.clone());
@@ -102,5 +119,8 @@ pub(crate) fn bottlenecks_of(found: &Json) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
+const PROCESSOR_TIME: &str = "processor_time";
+/// So many times the processor time of the best is worth a sentence.
+const MORE: f64 = 1.1;
 /// Values whose bottlenecks are told as sentences.
 const SHOWN: usize = 6;

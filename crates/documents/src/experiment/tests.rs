@@ -104,6 +104,15 @@ fn a_search_names_the_bottleneck_of_each_value_that_lost_and_of_the_best() {
         "{text}"
     );
     assert_eq!(bottlenecks_of(&limited.json()).unwrap(), "workers with 1, 2; processor with 4 (best)");
+    let values = &mut limited.search.as_mut().unwrap().values;
+    values[0].examined = Examined { seconds: 12.0, bottleneck: None };
+    for (value, time) in values.iter_mut().zip([0.0044, 0.0031, 0.003]) {
+        value.measures.insert("processor_time", time);
+    }
+    let text = limited.text(Terminal::PIPE);
+    let sentence =
+        "- 1: nothing is full, but a request needs 4.400 ms of processor time, with the best 3.000 ms";
+    assert!(text.contains(sentence), "{text}");
     // Without an examination nothing is said.
     let values = &mut limited.search.as_mut().unwrap().values;
     values.iter_mut().for_each(|tried| tried.examined = Examined::default());

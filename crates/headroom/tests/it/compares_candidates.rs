@@ -154,6 +154,10 @@ fn what_could_not_be_attributed_or_would_change_data_is_refused() {
     );
     let checked = headroom(&["config", "check", folder.path().join("experiment.yaml").to_str().unwrap()]);
     assert_eq!(refused(&{ checked }.output().unwrap()), said);
+    // The control would write again what it has written for its users.
+    let writes = writes.replace("8ms' }", "8ms', own_store: true }");
+    let said = refused(&experiment(folder.path(), &writes, &[])).to_owned();
+    assert!(said.contains("POST") && said.contains("the control `5ms`"), "{said}");
 }
 
 #[test]
@@ -189,6 +193,53 @@ fn processes_of_two_commits_may_not_differ_in_anything_else() {
     {
         assert!(said.contains(part), "{part}: {said}");
     }
+}
+
+#[test]
+fn a_process_and_a_command_may_not_differ_in_two_places() {
+    let _slot = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let address = free_address();
+    let server = Server::start(headroom(&["sample-service", "--listen", &address.to_string()]), address);
+    let compared = |words: &str, variable: &str| {
+        let file = format!(
+            "experiment: e\nvariable: wait\nload: {{ paths: [/], rate: 100/s }}\n\
+             control: {{ value: running, url: 'http://{address}', pid: {} }}\n\
+             candidates: [{{ value: started, command: '{} sample-service --listen 127.0.0.1:{{port}} {words}', {variable} }}]\n\
+             time: 10s\nblock: 500ms\nwarm_up: 100ms\n",
+            server.id(),
+            env!("CARGO_BIN_EXE_headroom")
+        );
+        let output = experiment(folder.path(), &file, &["--plan"]);
+        (output.status.code(), text(&output.stderr).to_owned())
+    };
+    let (code, said) = compared("--wait 1ms", "env: {}");
+    assert_ne!(code, Some(2), "{said}");
+    let (code, said) = compared("--wait 1ms", "env: { CACHE: off }");
+    assert_eq!(code, Some(2), "{said}");
+    for part in ["`started`", "in 2 places", "nothing is `--wait 1ms`", "`CACHE`", "change one variable"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn effects_are_not_measured_on_the_good_responses_of_a_service_that_fails() {
+    let _slot = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    // One thread carries 33 requests a second, and the queue is full at once.
+    let file = format!(
+        "experiment: e\nvary: {{ threads: [1, 8], body: [1KiB, 2KiB] }}\nfind: effects\nload: {{ paths: [/], rate: 100/s }}\n\
+         service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --wait 30ms --threads {{threads}} --body {{body}} \
+         --accept-queue 1 --when-full 503' }}\ntime: 60s\nblock: 500ms\nwarm_up: 100ms\n",
+        env!("CARGO_BIN_EXE_headroom")
+    );
+    let (found, story) = document(&experiment(folder.path(), &file, &["--json"]));
+    let ended = found["ended"].as_str().unwrap();
+    assert!(ended.contains("more errors than others in three successive rounds"), "{found:#}\n{story}");
+    assert!(
+        found["verdicts"].as_array().unwrap().iter().all(|one| one["verdict"] == "cannot_tell"),
+        "{found:#}"
+    );
 }
 
 #[test]

@@ -147,6 +147,7 @@ pub(super) fn comparison(
         risk: RISK,
         ends: match ends {
             Ends::Decided => TrialEnds::WhenDecided,
+            Ends::Precise(precision) => TrialEnds::WhenPrecise(precision),
             Ends::Planned | Ends::Time => TrialEnds::AsPlanned,
         },
         dead_after: DEAD_AFTER,
@@ -161,7 +162,7 @@ pub(super) fn is_over(trial: &Trial, ends: Ends) -> bool {
         trial.verdicts().iter().filter(|verdict| verdict.measure == 0).all(|verdict| {
             trial.stopped(verdict.candidate).is_some() || verdict.finding != Finding::CannotTell
         });
-    ends != Ends::Time && decided
+    matches!(ends, Ends::Planned | Ends::Decided) && decided
 }
 
 /// One experiment of twenty may have a wrong verdict.

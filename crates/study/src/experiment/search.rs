@@ -18,8 +18,8 @@ use crate::doctor::ENOUGH;
 use crate::launch::NoLaunch;
 use control::trial::answers::Budget;
 use control::trial::{
-    Arm as Place, Conditions, Contrast, Elimination, FactorEffect, Factorial, Finding, Limits, NoiseFloor,
-    Round, Standing, Void, mostly_void, plan_rounds,
+    Arm as Place, Conditions, Contrast, Elimination, FactorEffect, Factorial, Failing, Finding, Limits,
+    NoiseFloor, Round, Standing, Void, mostly_void, plan_rounds,
 };
 use documents::experiment::{
     Answers, Block, BlockPart, Candidate, Data, Experiment, Plan, Search as Shown, Tried, Verdict,
@@ -68,8 +68,6 @@ pub(super) fn best(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Re
             (*place, observed.as_ref().and_then(|observed| session.measures[0].value(observed)))
         };
         search.observe(&seen.iter().map(value).collect::<Vec<_>>());
-        let errors =
-            |(place, observed): &(usize, Option<Observed>)| Some((*place, observed.as_ref()?.all.errors()?));
         for place in search.observe_errors(&seen.iter().filter_map(errors).collect::<Vec<_>>()) {
             session.leave_out(
                 place,
@@ -107,6 +105,7 @@ pub(super) fn effects(
     if wanted.only_plan {
         return Ok(session.effects_document(&factorial, &End::only_plan()));
     }
+    let mut failing = Failing::new(count);
     let end = loop {
         if let Some((place, why)) =
             session.left_out().first().map(|place| (*place, session.out[*place].clone()))
@@ -122,6 +121,12 @@ pub(super) fn effects(
         if let Some(end) = end {
             break end;
         }
+        if let Some(place) = failing.observe(&seen.iter().filter_map(errors).collect::<Vec<_>>()).first() {
+            let name = &session.arms[*place].arm.name;
+            break End::Other(format!(
+                "{name} had more errors than others in three successive rounds, and response times are those of good responses"
+            ));
+        }
         let mut values = vec![None; count];
         for (place, observed) in &seen {
             values[*place] = observed.as_ref().and_then(|observed| session.measures[0].value(observed));
@@ -133,6 +138,11 @@ pub(super) fn effects(
         }
     };
     Ok(session.effects_document(&factorial, &end))
+}
+
+/// The share of errors of a service in a round.
+fn errors((place, observed): &(usize, Option<Observed>)) -> Option<(usize, f64)> {
+    Some((*place, observed.as_ref()?.all.errors()?))
 }
 
 /// What was measured.
@@ -353,10 +363,13 @@ impl<'a> Session<'a> {
         events(Event::Round { rounds, remaining, of, best, void });
     }
 
-    /// Says how long the first finding takes, if the plan is asked for or the time is too short for it. If it is asked for, the
-    /// service of the middle value is measured some times: how much that differs says which effect is found in which time.
+    /// Says how long the first finding takes, if the plan is asked for or the time is too short for it. If it is asked for, or
+    /// takes a small part of the time, the service of the middle value is measured some times: how much that differs says which
+    /// effect is found in which time.
     fn promise(&mut self, comparison: &Comparison) -> Result<(), Failed> {
-        if self.wanted.only_plan {
+        // Visits that take a small part of the time are worth a promise in any case.
+        let visits = self.longest * PLAN_VISITS as u32;
+        if self.wanted.only_plan || visits * PLAN_PART <= self.wanted.file.time {
             self.plan(comparison)?;
         }
         let (count, rounds_min) = (self.arms.len(), comparison.least);
@@ -491,7 +504,7 @@ impl<'a> Session<'a> {
             verdicts: standings
                 .iter()
                 .filter(|_| has_best)
-                .filter_map(|of| self.standing(found.pick, of))
+                .filter_map(|of| self.standing(found.pick, &found.remaining, of))
                 .collect(),
             candidates: places()
                 .map(|place| Candidate {
@@ -524,7 +537,7 @@ impl<'a> Session<'a> {
         self.arms.iter().map(tried).collect()
     }
 
-    fn standing(&self, pick: usize, standing: &Standing) -> Option<Verdict> {
+    fn standing(&self, pick: usize, remaining: &[usize], standing: &Standing) -> Option<Verdict> {
         if self.out[standing.place].is_some() {
             return None;
         }
@@ -535,6 +548,9 @@ impl<'a> Session<'a> {
             estimate: standing.estimate,
             blocks: standing.rounds,
             values: (self.middle(pick), self.middle(standing.place)),
+            more: standing.more_rounds.filter(|_| remaining.contains(&standing.place)).map(|rounds| {
+                (self.longest * u32::try_from(remaining.len()).unwrap_or(u32::MAX)).mul_f64(rounds as f64)
+            }),
         };
         Some(self.verdict(found))
     }
@@ -560,7 +576,7 @@ impl<'a> Session<'a> {
             candidate_value: found.values.1,
             unit: chosen.unit,
             blocks: found.blocks,
-            more_seconds: None,
+            more_seconds: found.more.map(|more| more.as_secs_f64()),
             steady: !found.effect.is_empty(),
         }
     }
@@ -611,6 +627,7 @@ impl<'a> Session<'a> {
             estimate: effect.estimate,
             blocks: effect.replicates,
             values,
+            more: None,
         })
     }
 }
@@ -637,6 +654,8 @@ struct Found {
     effect: Interval,
     estimate: Option<f64>,
     blocks: usize,
+    /// How long until there is a finding, if the rest is like the rounds so far; `None` if it is not in sight.
+    more: Option<Duration>,
     /// The medians of the pick or the low level, and of the value or the high level.
     values: (Option<f64>, Option<f64>),
 }
@@ -650,6 +669,8 @@ fn rounds(wanted: &Wanted<'_>, services: usize) -> usize {
 
 /// How often a service is measured for a plan, to know its noise.
 const PLAN_VISITS: usize = 5;
+/// The part of the time that they take at most, unless the plan is asked for.
+const PLAN_PART: u32 = 20;
 /// Successive rounds in which a service does not start.
 const NOT_STARTED_MAX: u32 = 3;
 /// How often a part is measured until it counts.

@@ -5,6 +5,7 @@ use super::arms::{Candidate, Running, start};
 use super::block::{self, Observed};
 use super::measures::{Chosen, Known, ROUTES_MAX, choose};
 use super::planning::{self, Basis, MORE, PILOT, PILOT_MORE};
+use super::started::one_variable;
 use super::{Event, Failed, OTHER, Wanted, data, document};
 use crate::doctor::{ENOUGH, knows_workers};
 use config::experiment::{Design as Asked, SecondControl, Shared};
@@ -103,6 +104,7 @@ pub(super) fn run(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Res
         }
         events(event);
     })?;
+    one_variable(&control, &candidates)?;
     let mut session = Session {
         wanted,
         begun,

@@ -101,6 +101,16 @@ fn ends_early_if_it_may() {
 }
 
 #[test]
+fn ends_as_soon_as_the_interval_is_narrow_enough() {
+    let precise = |wanted| run(Settings { ends: Ends::WhenPrecise(wanted), ..settings() }, 0.0, unchanged);
+    let (trial, ended) = precise(0.02);
+    assert_eq!(ended, Ended::Precise);
+    let half_width = trial.verdicts()[0].effect.half_width();
+    assert!(half_width <= 0.02 && (10..35).contains(&trial.counted()), "{half_width} {}", trial.counted());
+    assert_eq!(precise(0.002).1, Ended::AsPlanned);
+}
+
+#[test]
 fn a_harmful_candidate_is_stopped_soon() {
     let (trial, ended) = run(settings(), 0.3, unchanged);
     assert_eq!(ended, Ended::Stopped);

@@ -29,10 +29,10 @@ use crate::recorder::{About, Recorder};
 use ::load::TargetError;
 use config::experiment::File;
 use documents::experiment::Experiment;
-use host::NoService;
+use host::{NoService, without_secrets};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::experiment::Wanted;
+use study::experiment::{Differs, Failed, Wanted};
 use thiserror::Error;
 
 /// Compare a control with candidates: better, worse or the same
@@ -187,19 +187,8 @@ pub enum UsageError {
     #[error(transparent)]
     Service(#[from] NoService),
     /// Two processes differ in more than one place.
-    #[error(
-        "process {pid} of the candidate `{value}` differs from that of the control in {count} places: {changes}; change one variable"
-    )]
-    Changes {
-        /// The process.
-        pid: u32,
-        /// The value of the candidate.
-        value: String,
-        /// How many.
-        count: usize,
-        /// Which.
-        changes: String,
-    },
+    #[error(transparent)]
+    Differs(#[from] Differs),
     /// The token of the gateway.
     #[error(transparent)]
     Gateway(#[from] scaler::AdminError),
@@ -260,8 +249,11 @@ pub fn run(args: &Args) -> Exit {
             say(args, &found)
         }
         Err(error) => {
-            recorder.fail(begun, &error.to_string());
-            fail(&error)
+            recorder.fail(begun, &without_secrets(&error.to_string()));
+            match error {
+                Failed::Differs(error) => refuse(&UsageError::Differs(error)),
+                other => fail(&other),
+            }
         }
     }
 }

@@ -6,14 +6,14 @@ use crate::commands::load;
 use crate::inputs::{self, BadLines, FormatArgs};
 use crate::ledger_file::RunName;
 use ::load::{Arrivals, Base, Connecting, Course, Model, Plan, Servers, Target, Targets, Work};
-use config::experiment::{Experiment, File, Find, Pace, Program, Recorded, Requests, SecondControl, changes};
-use host::{Origin, Service, looks_secret};
+use config::experiment::{Experiment, File, Find, Pace, Requests, SecondControl};
+use host::{Service, looks_secret, without_secrets};
 use http::codec::method::is_safe;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
 use std::path::Path;
-use study::experiment::{Arm, Recording};
+use study::experiment::{Arm, Recording, Started};
 use units::Timestamp;
 
 /// What an experiment needs.
@@ -134,7 +134,7 @@ pub fn recorded(file: &Experiment, commands: &[(String, String)], headers: &[Str
     };
     let arm = |arm: &config::experiment::Arm| {
         json!({
-            "value": arm.value, "command": arm.command, "env": env(&arm.env), "url": arm.url, "pid": arm.pid,
+            "value": arm.value, "command": arm.command.as_deref().map(without_secrets), "env": env(&arm.env), "url": arm.url, "pid": arm.pid,
             "own_store": arm.own_store,
         })
     };
@@ -156,7 +156,10 @@ pub fn recorded(file: &Experiment, commands: &[(String, String)], headers: &[Str
             json!({ "finding": hypothesis.finding.code(), "run": hypothesis.run })
         }),
         "control": arm(&file.control), "candidates": file.candidates.iter().map(arm).collect::<Vec<_>>(),
-        "started": commands.iter().cloned().collect::<BTreeMap<String, String>>(),
+        "started": commands
+            .iter()
+            .map(|(name, command)| (name.clone(), without_secrets(command)))
+            .collect::<BTreeMap<String, String>>(),
         "margin": file.margin, "effect": file.effect, "harm": file.harm,
         "time_seconds": file.time.as_secs_f64(), "block_seconds": file.block.as_secs_f64(),
         "warm_up_seconds": file.warm_up.as_secs_f64(), "compare_answers": file.compare_answers,
@@ -252,12 +255,12 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A service that gets copies and has no store of its own.
+/// A service that gets copies and has no store of its own. The control gets them, too: the service that runs today would do again
+/// what it has done for its users.
 fn without_store(file: &Experiment) -> Option<String> {
-    let second = (file.second_control != SecondControl::Off && !file.control.own_store)
-        .then(|| "the second control (`control`)".to_owned());
     let candidate = file.candidates.iter().find(|candidate| !candidate.own_store);
-    candidate.map(|arm| format!("the candidate `{}`", arm.value)).or(second)
+    let candidate = candidate.map(|arm| format!("the candidate `{}`", arm.value));
+    candidate.or_else(|| (!file.control.own_store).then(|| format!("the control `{}`", file.control.value)))
 }
 
 /// Refuses copies of requests that change data to a service without a store of its own.
@@ -280,37 +283,14 @@ fn refuse_writes(file: &Experiment, source: &Source<'_>) -> Result<(), UsageErro
 
 /// Compares processes that run already: their command lines, as the kernel has them, and what they were started from.
 fn one_variable(file: &Experiment) -> Result<(), UsageError> {
-    let started = |pid: u32| {
-        let running = Service::of_process(pid)?.running()?;
-        let first = running.into_iter().find(|process| process.id == pid);
-        Ok::<_, UsageError>(first.map(|process| (process.command, Origin::of_process(pid))))
-    };
-    let Some(ours) = file.control.pid.map(started).transpose()?.flatten() else { return Ok(()) };
+    let started = |pid: u32| Ok::<_, UsageError>(Started::of(&Service::of_process(pid)?)?);
+    let Some((_, ours)) = file.control.pid.map(started).transpose()?.flatten() else { return Ok(()) };
     for candidate in &file.candidates {
         let Some(pid) = candidate.pid else { continue };
-        let Some(theirs) = started(pid)? else { continue };
-        let found = changes(&running(&ours, &file.control.url), &running(&theirs, &candidate.url));
-        if found.len() > 1 {
-            let changes: Vec<String> = found.iter().map(ToString::to_string).collect();
-            return Err(UsageError::Changes {
-                pid,
-                value: candidate.value.clone(),
-                count: found.len(),
-                changes: changes.join("; "),
-            });
-        }
+        let Some((_, theirs)) = started(pid)? else { continue };
+        Started::one_variable((&ours, &file.control.url), (pid, &theirs, &candidate.url), &candidate.value)?;
     }
     Ok(())
-}
-
-fn running<'a>((command, origin): &'a (String, Origin), url: &'a str) -> Recorded<'a> {
-    Recorded {
-        command,
-        env: origin.environment.as_ref(),
-        url,
-        program: origin.program.as_ref().map(|program| Program { path: &program.path, file: program.file }),
-        sources: origin.sources.as_ref().map(|sources| (&*sources.folder, &*sources.commit)),
-    }
 }
 
 /// Free ports; each is given once.
