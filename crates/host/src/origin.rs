@@ -133,7 +133,8 @@ const OWN: [&str; 37] = [
     "unique_id",
 ];
 /// Beginnings of further ones.
-const OWN_BEGINNINGS: [&str; 14] = [
+const OWN_BEGINNINGS: [&str; 15] = [
+    "BASH_FUNC_",
     "TERM_",
     "TMUX",
     "ZELLIJ",
@@ -165,6 +166,8 @@ mod tests {
         let mut sleeps = Command::new("sleep");
         sleeps.arg("30").current_dir(deep).env_clear();
         sleeps.envs([("WORKERS", "4"), ("PWD", "/"), ("SSH_TTY", "/dev/pts/1"), ("A", "b=c")]);
+        // Some shells pass exported functions on, and others do not.
+        sleeps.env("BASH_FUNC_run%%", "() { :; }");
         let mut child = sleeps.spawn().unwrap();
         // Until the program has replaced the copy of this one.
         let begun = std::time::Instant::now();

@@ -52,9 +52,22 @@ fn a_mode_for_development_is_told() {
     assert_eq!(found[0].sentence, "The service runs in a mode for development: RAILS_ENV=development.");
 }
 
-/// This process answers slowly on one thread, while several clients ask: all of it is seen from outside.
 #[test]
 fn requests_in_flight_are_seen_without_a_look_into_the_service() {
+    // On a full machine this process may not answer for a second.
+    let mut seen = Vec::new();
+    let is_enough =
+        |[in_flight, answered, whole]: &[f64; 3]| *in_flight >= 1.2 && *answered >= 12.0 && *whole >= 0.05;
+    while seen.len() < 3 && !seen.last().is_some_and(is_enough) {
+        seen.push(in_flight_answered_and_budget());
+    }
+    // Other tests of this process may serve too: there is at least what this one does. Two of four connections owe an answer nearly
+    // all the time.
+    assert!(seen.last().is_some_and(is_enough), "{seen:?}");
+}
+
+/// This process answers slowly on one thread, while several clients ask: all of it is seen from outside.
+fn in_flight_answered_and_budget() -> [f64; 3] {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let mut clients: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(address).unwrap()).collect();
@@ -71,14 +84,11 @@ fn requests_in_flight_are_seen_without_a_look_into_the_service() {
         clients.iter_mut().take(2).for_each(|client| client.read_exact(&mut [0; 6]).unwrap());
     }
     let examined = attendance.end(Some(20.0)).unwrap();
-    // Other tests of this process may serve too: there is at least what this one does. Two of four connections owe an answer nearly
-    // all the time.
     let mean =
         |of: &dyn Fn(&Seen) -> f64| examined.seen.iter().map(of).sum::<f64>() / examined.seen.len() as f64;
-    assert!(mean(&|one| one.in_flight.unwrap()) >= 1.2, "{:?}", examined.seen);
-    assert!(mean(&|one| one.requests.unwrap()) >= 12.0, "{:?}", examined.seen);
-    assert!(examined.budget.is_some_and(|budget| budget.whole >= 0.05), "{:?}", examined.budget);
     assert!(examined.known.listening.contains(&address.port()));
+    let whole = examined.budget.map_or(0.0, |budget| budget.whole);
+    [mean(&|one| one.in_flight.unwrap()), mean(&|one| one.requests.unwrap()), whole]
 }
 
 /// A proxy at port 80 with its application server at port 81, which nobody else asks.

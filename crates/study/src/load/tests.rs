@@ -74,7 +74,9 @@ fn a_missed_threshold_ends_the_run_where_it_is_told_to() {
     let (_service, plan) = plan(60_000);
     let mut load = load(plan, &["p(95)<1ns"], &|| false);
     load.thresholds = load.thresholds.into_iter().map(|one| one.aborting(Duration::ZERO)).collect();
-    let outcome = run(&load, &mut |_| ()).unwrap();
+    // On a full machine the generator is late, and a run not valid.
+    let mut outcomes = (0..3).map(|_| run(&load, &mut |_| ()).unwrap());
+    let outcome = outcomes.find(|outcome| outcome.verdict() != Verdict::Invalid).expect("a valid run");
     assert_eq!((outcome.ended, outcome.verdict()), (Ended::Aborted, Verdict::Missed));
 }
 
