@@ -98,19 +98,36 @@ pub fn looks_secret(name: &str, value: &str) -> bool {
 /// A command without the values of flags and variables that look like secrets: `***` in their place.
 pub fn without_secrets(command: &str) -> String {
     let mut flag = "";
+    // The quote that ends a secret with blanks.
+    let mut quote = None;
     let mut shown = String::with_capacity(command.len());
     for part in command.split_inclusive(char::is_whitespace) {
         let word = part.trim_end();
+        if let Some(end) = quote {
+            quote = quote.filter(|_| !word.ends_with(end));
+            continue;
+        }
         let (name, value) = word.split_once('=').unwrap_or((flag, word));
         let is_flag = word.starts_with('-') && !word.contains('=');
-        match !is_flag && looks_secret(name, value.trim_matches(['"', '\''])) {
-            true => shown += &format!("{}***{}", &word[..word.len() - value.len()], &part[word.len()..]),
-            false => shown += part,
-        }
         flag = if is_flag { word } else { "" };
+        let hidden = match () {
+            () if is_flag => None,
+            () if looks_secret(name, value.trim_matches(QUOTES)) => Some(value),
+            // A URL with a login and a `=`.
+            () => looks_secret("", word).then_some(word),
+        };
+        let Some(hidden) = hidden else {
+            shown += part;
+            continue;
+        };
+        shown += &format!("{}***{}", &word[..word.len() - hidden.len()], &part[word.len()..]);
+        let begin = hidden.chars().next().filter(|first| QUOTES.contains(first));
+        quote = begin.filter(|begin| hidden.len() == 1 || !hidden.ends_with(*begin));
     }
     shown
 }
+
+const QUOTES: [char; 2] = ['"', '\''];
 
 /// A value of the environment without what looks like a secret.
 fn masked(name: &str, value: &str) -> String {
@@ -185,6 +202,9 @@ mod tests {
             ("serve --token abc --wait 5ms\n", "serve --token *** --wait 5ms\n"),
             ("serve --db-password='a' --key", "serve --db-password=*** --key"),
             ("serve http://me:pw@cache:6379 x", "serve *** x"),
+            ("serve http://me:pw@cache/?a=b x", "serve *** x"),
+            ("serve --token 'a b c' x", "serve --token *** x"),
+            ("TOKEN=\"a b\" serve 'x y'", "TOKEN=*** serve 'x y'"),
         ] {
             assert_eq!(without_secrets(command), shown);
         }

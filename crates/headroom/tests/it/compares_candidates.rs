@@ -223,6 +223,31 @@ fn a_process_and_a_command_may_not_differ_in_two_places() {
 }
 
 #[test]
+fn what_listens_on_this_machine_is_examined_and_not_compared() {
+    let _slot = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    // Two things differ, which is not refused: nobody said that these are the processes.
+    let service = |wait: &str, body: &str| {
+        let address = free_address();
+        let listen = address.to_string();
+        let command = headroom(&["sample-service", "--listen", &listen, "--wait", wait, "--body", body]);
+        (Server::start(command, address), address)
+    };
+    let (one, other) = (service("5ms", "50"), service("6ms", "60"));
+    let file = format!(
+        "experiment: e\nvariable: wait\nload: {{ paths: [/], rate: 50/s }}\ncontrol: {{ value: 5, url: 'http://{}' }}\n\
+         candidates: [{{ value: 6, url: 'http://{}' }}]\nshared: nothing\ntime: 25s\nblock: 1s\nwarm_up: 500ms\n",
+        one.1, other.1
+    );
+    let (found, story) = document(&experiment(folder.path(), &file, &["--json"]));
+    let examined = found["examined"].as_array().unwrap();
+    assert_eq!(examined.len(), 2, "{found:#}\n{story}");
+    assert!(examined.iter().all(|arm| arm["seconds"].as_f64().unwrap() > 1.0), "{examined:#?}");
+    let verdicts = found["verdicts"].as_array().unwrap();
+    assert!(verdicts.iter().all(|one| one["measure"] != "processor_time"), "{verdicts:#?}");
+}
+
+#[test]
 fn effects_are_not_measured_on_the_good_responses_of_a_service_that_fails() {
     let _slot = beside_others();
     let folder = tempfile::tempdir().unwrap();

@@ -15,6 +15,9 @@ pub(super) struct Running {
     launched: Option<Launched>,
     /// Its processes, if they are known.
     pub(super) service: Option<Service>,
+    /// Of a service that runs already and was not named by its process: what listens at its address, if that is on this machine. It
+    /// may be a proxy before the service, so that its processor time is compared with nothing.
+    listens: Option<Service>,
     /// Whether it was stopped.
     pub(super) is_stopped: bool,
     /// What it answered.
@@ -63,10 +66,13 @@ impl Candidate {
 impl Running {
     /// A service that is not started yet.
     pub(super) fn new(arm: &Arm) -> Self {
+        let runs = arm.command.is_none() && arm.service.is_none();
+        let address = arm.work.only_address().filter(|_| runs);
         Running {
             arm: arm.clone(),
             launched: None,
             service: arm.service.clone(),
+            listens: address.and_then(Service::listening_at),
             is_stopped: false,
             tally: Tally::default(),
             values: Vec::new(),
@@ -77,9 +83,9 @@ impl Running {
         }
     }
 
-    /// Begins to examine its processes, those that its command started too, if they are known.
+    /// Begins to examine its processes, those that its command started too, or what listens at its address on this machine.
     pub(super) fn attend(&self, during: Interval) -> Option<Attendance> {
-        let service = self.service.clone()?;
+        let service = self.service.clone().or_else(|| self.listens.clone())?;
         Some(Attendance::during(move || Some(service), during))
     }
 
@@ -157,7 +163,7 @@ impl Running {
     pub(super) fn stop(&mut self) {
         self.is_stopped = true;
         self.launched = None;
-        self.service = None;
+        (self.service, self.listens) = (None, None);
     }
 }
 
