@@ -57,7 +57,7 @@ pub use origin::{Origin, Program, Sources};
 pub use preflight::{Finding, Host, Needs, Severity, preflight, preflight_on};
 pub use pressure::{Pressure, Stalls};
 pub use processes::{BusyProcess, Processes};
-pub use processor::{Ticks, governor, own_cpu, usable_cores};
+pub use processor::{Ticks, governor, own_cpu, thread_cpu, usable_cores};
 pub use service::{NoService, Running, Service, Usage, cpu_of_trees, memory_of_trees};
 pub use sockets::{PortRange, Sockets, TcpCounts, time_wait_towards};
 pub use surroundings::{ENVIRONMENT, looks_secret, surroundings, without_secrets};

@@ -2,6 +2,7 @@
 
 use crate::cgroup::Cgroup;
 use crate::text::read;
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -59,6 +60,12 @@ impl Ticks {
             stolen: self.stolen.saturating_sub(earlier.stolen),
         }
     }
+}
+
+/// The processor time of the calling thread.
+pub fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Processor time of this process with all its threads, in the kernel's precision of ten milliseconds.

@@ -44,7 +44,7 @@ pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -
     if accounting.unsent * UNSENT_ONE_IN > accounting.scheduled {
         reasons.push(Reason::Unsent { count: accounting.unsent, scheduled: accounting.scheduled });
     }
-    let count = measured.failures.iter().filter(|(kind, _)| kind.is_ours()).map(|(_, count)| count).sum();
+    let count = measured.failed_here();
     if count > 0 {
         reasons.push(Reason::OutOfResources { count });
     }

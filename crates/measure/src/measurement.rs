@@ -110,6 +110,11 @@ impl Measurement {
         self.statuses.range(SUCCEEDED).map(|(_, &count)| count).sum()
     }
 
+    /// Failures of this machine, not of the service: it had no port, descriptor or memory left.
+    pub fn failed_here(&self) -> u64 {
+        self.failures.iter().filter(|(kind, _)| kind.is_ours()).map(|(_, count)| count).sum()
+    }
+
     /// The share of the scheduled arrivals with a good response; `None` if nothing was scheduled.
     pub fn good_share(&self) -> Option<Ratio> {
         Ratio::of(self.good(), self.accounting.scheduled)

@@ -21,10 +21,9 @@ mod tests;
 
 use control::diagnosis::{Budget, Cause, Diagnosis, Seen, To};
 use documents::doctor::{Examined, Known};
-use host::{Examination, Mode, NoService, Service};
+use host::{Examination, Mode, NoService, Service, thread_cpu};
 use names::Names;
 pub(crate) use names::knows_workers;
-use rustix::time::{ClockId, clock_gettime};
 use second::Seconds;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -223,9 +222,10 @@ fn attend(
     let begun = Instant::now();
     // How long until the next one: it may take longer than at first, for example when there are more sockets.
     let read = || {
-        let before = own_processor_time();
+        // While others have the processor, a reading takes no more of it.
+        let before = thread_cpu();
         let reading = examination.read()?;
-        let took = own_processor_time().saturating_sub(before);
+        let took = thread_cpu().saturating_sub(before);
         Ok((reading, (sparing * took).clamp(EVERY, SECOND)))
     };
     let (mut first, mut every) = read()?;
@@ -262,12 +262,6 @@ fn attend(
     });
     let modes = causes.collect();
     Ok(Watched { seen, modes, lasted, known: names.known(seconds.last()) })
-}
-
-/// The processor time of this thread: while others have the processor, a reading takes no more of it.
-fn own_processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// The spans into which a part of this length is divided: whole, and none much longer than a second. A reading is late by its own

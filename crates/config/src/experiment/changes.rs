@@ -79,17 +79,14 @@ pub fn changes(control: &Recorded<'_>, candidate: &Recorded<'_>) -> Vec<Change> 
     let commits = commits.filter(|(before, after)| before != after);
     // What differs in the sources themselves is one change.
     let is_other_commit = commits.is_some();
-    let [mut ours, mut theirs] = [control, candidate].map(|recorded| words(recorded, is_other_commit));
-    if let (Some(before), Some(after)) = (control.program, candidate.program)
-        && before == after
+    let [mut ours, theirs] = [control, candidate].map(|recorded| words(recorded, is_other_commit));
+    // The same program as `node` and as `/usr/bin/node`.
+    if let ([one, ..], [other, ..]) = (ours.as_mut_slice(), theirs.as_slice())
+        && control.program.is_some()
+        && control.program == candidate.program
+        && Path::new(one).file_name() == Path::new(other).file_name()
     {
-        // `node` and `/usr/bin/node`.
-        let name = |words: &[String]| words.first()?.rsplit('/').next().map(str::to_owned);
-        if let (Some(one), Some(other)) = (name(&ours), name(&theirs))
-            && one == other
-        {
-            (ours[0], theirs[0]) = (one, other);
-        }
+        one.clone_from(other);
     }
     let mut found = Vec::new();
     for (from, to) in hunks(&ours, &theirs) {

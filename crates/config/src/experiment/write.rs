@@ -99,11 +99,11 @@ fn arm(arm: &Arm) -> Vec<String> {
     keys
 }
 
-/// The word of a value in a table that has them all.
 fn percent(share: f64) -> String {
     format!("{}%", (1e8 * share).round() / 1e6)
 }
 
+/// The word of a value in a table that has them all.
 fn word<T: PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
     words.iter().find(|(_, one)| *one == value).map_or("", |(word, _)| word)
 }

@@ -4,6 +4,7 @@ use super::connect::Resolving;
 use super::{Home, Worker};
 use crate::connection::Job;
 use crate::run::Slot;
+use host::thread_cpu;
 use http::reactor::Net;
 use measure::Fate;
 use std::time::Duration;
@@ -77,10 +78,4 @@ impl<N: Net> Worker<'_, N> {
         let finished = self.recorder.finish(end.since(Timestamp::ZERO), thread_cpu());
         Home { finished, longest_stall: self.longest_stall }
     }
-}
-
-/// The processor time of the calling thread.
-fn thread_cpu() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -66,13 +66,11 @@ impl Candidate {
 impl Running {
     /// A service that is not started yet.
     pub(super) fn new(arm: &Arm) -> Self {
-        let runs = arm.command.is_none() && arm.service.is_none();
-        let address = arm.work.only_address().filter(|_| runs);
         Running {
             arm: arm.clone(),
             launched: None,
             service: arm.service.clone(),
-            listens: address.and_then(Service::listening_at),
+            listens: None,
             is_stopped: false,
             tally: Tally::default(),
             values: Vec::new(),
@@ -105,6 +103,8 @@ impl Running {
             events(Event::Starts(&arm.name));
             let after = running.launch(wanted)?;
             events(Event::Started { name: &arm.name, after });
+        } else if wanted.doctor && arm.service.is_none() {
+            running.listens = arm.work.only_address().and_then(Service::listening_at);
         }
         Ok(running)
     }

@@ -201,15 +201,13 @@ fn observe(
         }
     };
     let account = &measured.accounting;
-    // This machine had no port, descriptor or memory left: the service did not see them.
-    let failed_here: u64 =
-        measured.failures.iter().filter(|(kind, _)| kind.is_ours()).map(|(_, count)| count).sum();
     Observed {
         lag: lag.max().unwrap_or_default(),
         seen: Seen {
             offered: account.scheduled,
             answered: account.answered + account.shed,
-            dropped: account.unsent + failed_here,
+            // The service did not see them.
+            dropped: account.unsent + measured.failed_here(),
             steal: disturbance.stolen.map_or(0.0, Ratio::get),
             throttled: throttling.share(),
             periods: throttling.of,

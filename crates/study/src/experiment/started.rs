@@ -7,7 +7,7 @@ use host::{NoService, Origin, Service};
 use std::env;
 
 /// How a service was started: the command line of its process, as the kernel has it, and what it was started from.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Started {
     command: String,
     origin: Origin,
@@ -96,13 +96,15 @@ impl Started {
 /// before. A service that cannot be read is not compared.
 pub(super) fn one_variable(control: &Running, candidates: &[Candidate]) -> Result<(), Failed> {
     let read = |running: &Running| Started::of(running.service.as_ref()?).ok().flatten();
-    let Some((_, ours)) = read(control) else { return Ok(()) };
-    for candidate in candidates.iter().filter_map(Candidate::running) {
-        let is_mixed = control.arm.command.is_some() != candidate.arm.command.is_some();
-        let Some((process, theirs)) = is_mixed.then(|| read(candidate)).flatten() else { continue };
+    let is_mixed = |candidate: &&Running| control.arm.command.is_some() != candidate.arm.command.is_some();
+    for candidate in candidates.iter().filter_map(Candidate::running).filter(is_mixed) {
+        let Some(((_, ours), (process, theirs))) = read(control).zip(read(candidate)) else { continue };
         let (ours, theirs) = match control.arm.command {
-            Some(_) => (ours.clone().without_inherited(&theirs), theirs),
-            None => (ours.clone(), theirs.without_inherited(&ours)),
+            Some(_) => (ours.without_inherited(&theirs), theirs),
+            None => {
+                let theirs = theirs.without_inherited(&ours);
+                (ours, theirs)
+            }
         };
         let candidate = &candidate.arm;
         Started::one_variable(
