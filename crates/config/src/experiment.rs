@@ -93,13 +93,15 @@ pub struct Experiment {
     pub compare_answers: bool,
 }
 
-/// Servers of the control, as they are today.
+/// The servers of today.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fleet {
     /// How many; at least one.
     pub servers: u32,
     /// US dollars for an hour of one.
     pub per_hour: Option<f64>,
+    /// The place of the service that they run: 0 is the control, 1 the first candidate.
+    pub value: usize,
 }
 
 /// What an experiment finds out.

@@ -155,6 +155,11 @@ fn combinations_of_values_are_services() {
     assert_eq!(arms[5].command.as_deref(), Some("serve -w 4 -t 8 -b 127.0.0.1:{port}"));
     assert_eq!(arms[5].env["T"], "8");
     assert_eq!((found.second_control, found.warm_up), (SecondControl::Off, Duration::from_secs(2)));
+    let fleet = |value: &str| {
+        let text = format!("{VARIED}fleet: {{ servers: 3{value} }}\n");
+        parsed(&text).unwrap_or_else(|problems| panic!("{problems}")).fleet.map(|fleet| fleet.value)
+    };
+    assert_eq!([fleet(""), fleet(", value: workers=2 threads=8")], [Some(0), Some(3)]);
     let effects = VARIED.replace("2..4", "[2, 4]") + "find: effects\n";
     let found = parsed(&effects).unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!((found.find, found.candidates.len()), (Find::Effects { variables: 2 }, 3));
@@ -181,6 +186,11 @@ fn problems_of_variables() {
         ("vary: { workers: 2..4, threads: [1, 8] }\n", ""),
         ("-b 127.0.0.1:{port}'", "'"),
         ("service: {", "servce: {"),
+        ("load:", "fleet: { servers: 2, value: 4 }\nload:"),
+        (
+            "vary: { workers: 2..4,",
+            "fleet: { servers: 2, value: workers=2 threads=1 }\nfind: effects\nvary: { workers: [2, 4],",
+        ),
     ] {
         assert!(VARIED.contains(from), "{from}");
         let text = VARIED.replacen(from, to, 1);

@@ -65,7 +65,8 @@ pub struct Experiment {
     pub verdicts: Vec<Verdict>,
     /// The candidates, and why one was not compared to the end.
     pub candidates: Vec<Candidate>,
-    /// The servers that each candidate needs, if the file says how many there are and processor time was compared.
+    /// The servers that each candidate, the best value of a search or the second value of each variable needs, if the file says how
+    /// many there are and processor time was compared.
     pub fleet: Vec<Fleet>,
     /// What the services answered, and how the answers of the candidates differ from those of the control.
     pub answers: Answers,
@@ -101,7 +102,11 @@ pub struct Fleet {
 
 impl Fleet {
     /// The servers of each candidate whose processor time was compared.
-    pub fn of(verdicts: &[Verdict], today: u32, per_hour: Option<f64>) -> Vec<Fleet> {
+    pub fn of<'a>(
+        verdicts: impl IntoIterator<Item = &'a Verdict>,
+        today: u32,
+        per_hour: Option<f64>,
+    ) -> Vec<Fleet> {
         let servers = |effect: f64| f64::from(today) * (1.0 + effect);
         let of = |verdict: &Verdict| {
             Some(Fleet {
@@ -113,30 +118,52 @@ impl Fleet {
                 per_hour,
             })
         };
-        let compared = |verdict: &&Verdict| verdict.measure == "processor_time" && verdict.route == "all";
-        verdicts.iter().filter(compared).filter_map(of).collect()
+        verdicts.into_iter().filter(|verdict| verdict.is_processor_time()).filter_map(of).collect()
     }
 
-    fn sentence(&self, variable: &str) -> String {
-        let number = |value: Option<f64>| value.map_or("?".to_owned(), |value| format!("{value:.1}"));
+    /// The servers with `candidate`, where the verdict compares what they run with today with it.
+    pub fn in_place_of(
+        verdict: &Verdict,
+        candidate: String,
+        today: u32,
+        per_hour: Option<f64>,
+    ) -> Option<Fleet> {
+        let servers = |effect: f64| f64::from(today) / (1.0 + effect);
+        Some(Fleet {
+            candidate,
+            today,
+            servers: servers(verdict.effect?),
+            low: verdict.high.map(servers),
+            high: verdict.low.map(servers),
+            per_hour,
+        })
+    }
+
+    fn sentence(&self, with: &str) -> String {
+        let ends = |low: Option<f64>, high: Option<f64>, digits: usize| {
+            let end = |value: Option<f64>| value.map_or("?".to_owned(), |value| format!("{value:.digits$}"));
+            match (low, high) {
+                (None, None) => "no interval yet".to_owned(),
+                _ => format!("{} to {}", end(low), end(high)),
+            }
+        };
         let money = self.per_hour.map_or_else(String::new, |price| {
             let saved = |servers: f64| (f64::from(self.today) - servers) * price;
-            let end = |servers: Option<f64>| {
-                servers.map_or("?".to_owned(), |servers| format!("{:.2}", saved(servers)))
-            };
+            let (is_less, side) = if saved(self.servers) < 0.0 { (false, -1.0) } else { (true, 1.0) };
+            let end = |servers: Option<f64>| servers.map(|servers| side * saved(servers));
+            let (low, high) = if is_less { (self.high, self.low) } else { (self.low, self.high) };
             format!(
-                ", which saves ${:.2} an hour ({} to {})",
-                saved(self.servers),
-                end(self.high),
-                end(self.low)
+                ", which {} ${:.2} an hour{} ({})",
+                if is_less { "saves" } else { "costs" },
+                side * saved(self.servers),
+                if is_less { "" } else { " more" },
+                ends(end(low), end(high), 2)
             )
         });
         format!(
-            "with {variable} {}, {:.1} ({} to {}) carry what {} do, if processors are their limit{money}",
-            self.candidate,
+            "with {with}, {:.1} ({}) carry what {} do, if processors are their limit{money}",
             self.servers,
-            number(self.low),
-            number(self.high),
+            ends(self.low, self.high, 1),
             self.today
         )
     }
@@ -303,6 +330,13 @@ pub struct Verdict {
     pub steady: bool,
 }
 
+impl Verdict {
+    /// Whether it compares the processor time of all requests.
+    pub fn is_processor_time(&self) -> bool {
+        self.measure == "processor_time" && self.route == "all"
+    }
+}
+
 /// A candidate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Candidate {
@@ -408,7 +442,10 @@ impl Experiment {
         }
         self.bottleneck_rows(&mut rows);
         for (place, fleet) in self.fleet.iter().enumerate() {
-            rows.row(if place == 0 { "servers" } else { "" }, fleet.sentence(&self.variable));
+            rows.row(
+                if place == 0 { "servers" } else { "" },
+                fleet.sentence(&self.value_in_words(&fleet.candidate)),
+            );
         }
         if let Some(hypothesis) = &self.hypothesis {
             rows.row("finding", hypothesis.in_words());
@@ -443,11 +480,13 @@ impl Experiment {
         let text = rows.text(terminal);
         let tables = match &self.search {
             _ if self.verdicts.is_empty() => Vec::new(),
-            Some(search) if search.best.is_some() => vec![self.values(search)],
-            Some(search) => vec![self.table(), self.values(search)],
+            Some(search) => vec![self.values(search), self.table()],
             None => vec![self.table()],
         };
-        tables.iter().fold(text, |text, table| format!("{text}\n{}", report::text(table, terminal)))
+        tables
+            .iter()
+            .filter(|table| !table.is_empty())
+            .fold(text, |text, table| format!("{text}\n{}", report::text(table, terminal)))
     }
 
     fn verdict_rows(&self, rows: &mut Rows) {
@@ -469,10 +508,8 @@ impl Experiment {
 
     /// The result of a search.
     fn best_row(&self, (search, best): (&Search, &String), rows: &mut Rows) {
-        let (variable, measure) = (&self.variable, measure_words(self.primary));
-        let value = if variable.contains(", ") { best.clone() } else { format!("{variable} {best}") };
-        let others: Vec<&str> =
-            search.remaining.iter().filter(|one| *one != best).map(String::as_str).collect();
+        let measure = measure_words(self.primary);
+        let value = self.value_in_words(best);
         let of = self.candidates.len();
         if search.certain {
             let margin = percent(self.margin);
@@ -484,10 +521,31 @@ impl Experiment {
             rows.row("verdict", format!("CANNOT TELL: {value} has the lowest {measure} so far"));
             rows.stress_until(':', Tone::Busy);
         }
-        if !others.is_empty() {
-            let than = if search.certain { "as good" } else { "not told from it" };
-            rows.row("", format!("{than}: {}", others.join(", ")));
+        let is_same = |value: &&str| self.is_as_good(value);
+        let others = search.remaining.iter().filter(|one| *one != best).map(String::as_str);
+        let (same, open): (Vec<&str>, Vec<&str>) = others.partition(is_same);
+        for (than, values) in [("as good", same), ("not told from it", open)] {
+            if !values.is_empty() {
+                rows.row("", format!("{than}: {}", values.join(", ")));
+            }
         }
+        let left = self
+            .verdicts
+            .iter()
+            .filter(|verdict| !verdict.primary && search.remaining.contains(&verdict.candidate));
+        let open = left.clone().filter(|verdict| verdict.verdict == "cannot_tell").count();
+        if open > 0 {
+            let of = counted(left.count() as u64, "verdict");
+            rows.row(
+                "",
+                format!("on other measures {open} of {of} cannot be told yet; `ends: time` goes on"),
+            );
+        }
+    }
+
+    /// Whether the primary measure of a value is within the margin of that of the best.
+    fn is_as_good(&self, value: &str) -> bool {
+        self.verdicts.iter().any(|one| one.primary && one.candidate == value && one.verdict == "same")
     }
 
     /// An effect of a factorial design.
@@ -496,28 +554,31 @@ impl Experiment {
         let interval = interval(verdict);
         let what = match verdict.candidate.split_once(" x ") {
             Some((one, other)) => format!("{one} and {other} together, beyond the effects of each alone"),
-            None => {
-                let name = &verdict.candidate;
-                // The first service has the first value of each variable, the last one the second.
-                let level = |tried: Option<&Tried>| {
-                    let pair = tried?
-                        .value
-                        .split(' ')
-                        .find_map(|pair| pair.strip_prefix(name.as_str())?.strip_prefix('='))?;
-                    Some(pair.to_owned())
-                };
-                let values = self.search.as_ref().map(|search| &search.values);
-                let ends = values.and_then(|values| Some((level(values.first())?, level(values.last())?)));
-                match ends {
-                    Some((first, second)) => format!("{name} {second} in place of {first}"),
-                    None => format!("the second value of {name}"),
-                }
-            }
+            None => self.value_in_words(&verdict.candidate),
         };
         let word = verdict.verdict.replace('_', " ").to_uppercase();
         let effect =
             verdict.effect.map_or("no estimate yet".to_owned(), |effect| signed(effect, verdict.measure));
         format!("{word}: {what}: {measure} {effect} ({interval})")
+    }
+
+    /// The value of a candidate or of a search with its variable, or for effects both values of a variable.
+    fn value_in_words(&self, candidate: &str) -> String {
+        let tried = match &self.search {
+            Some(search) if search.best.is_none() => &search.values,
+            // Values of several variables have their names.
+            Some(_) if self.variable.contains(", ") => return candidate.to_owned(),
+            Some(_) | None => return format!("{} {candidate}", self.variable),
+        };
+        // The first service has the first value of each variable, the last one the second.
+        let level = |tried: Option<&Tried>| {
+            let pair = |pair: &str| Some(pair.strip_prefix(candidate)?.strip_prefix('=')?.to_owned());
+            tried?.value.split(' ').find_map(pair)
+        };
+        match level(tried.first()).zip(level(tried.last())) {
+            Some((first, second)) => format!("{candidate} {second} in place of {first}"),
+            None => format!("the second value of {candidate}"),
+        }
     }
 
     /// The measures of all values of a search.
@@ -657,18 +718,33 @@ impl Experiment {
         }
     }
 
+    /// The verdicts. Of a search with a best value, what is known of its other measures: of values that are not told from it, which
+    /// they may decide between, and of those that are better than it in one.
     fn table(&self) -> Table {
+        let best = self.search.as_ref().filter(|search| search.best.is_some());
+        let titles = match &self.search {
+            None => ["control", "candidate"],
+            Some(search) if search.best.is_some() => ["best", "value"],
+            Some(_) => ["first", "second"],
+        };
         let mut table = Table::new(&[
             (self.variable.as_str(), Left),
             ("route", Left),
             ("measure", Left),
-            ("control", Right),
-            ("candidate", Right),
+            (titles[0], Right),
+            (titles[1], Right),
             ("effect", Right),
             ("interval", Right),
             ("verdict", Left),
         ]);
-        for verdict in &self.verdicts {
+        let is_shown = |verdict: &&Verdict| {
+            best.is_none_or(|search| {
+                let remains =
+                    search.remaining.contains(&verdict.candidate) && verdict.verdict != "cannot_tell";
+                !verdict.primary && (remains || verdict.verdict == "better")
+            })
+        };
+        for verdict in self.verdicts.iter().filter(is_shown) {
             let value = |value: Option<f64>| value.map_or("-".to_owned(), |value| shown(value, verdict.unit));
             table.row([
                 verdict.candidate.clone(),

@@ -37,6 +37,11 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Whether it has no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// How the cell of a column of the last row strikes the eye.
     pub fn stress(&mut self, column: usize, tone: Tone) {
         if let Some(row) = self.rows.len().checked_sub(1) {

@@ -98,6 +98,15 @@ pub struct Arm {
     pub service: Option<Service>,
 }
 
+impl Arm {
+    /// The processes of a service that runs already: those that were named, or what listens at its address on this machine.
+    pub fn runs(&self) -> Option<Service> {
+        let listens =
+            || self.work.only_address().filter(|_| self.command.is_none()).and_then(Service::listening_at);
+        self.service.clone().or_else(listens)
+    }
+}
+
 /// What happens during an experiment.
 #[derive(Debug)]
 pub enum Event<'a> {

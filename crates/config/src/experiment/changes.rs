@@ -96,13 +96,19 @@ pub fn changes(control: &Recorded<'_>, candidate: &Recorded<'_>) -> Vec<Change> 
         match (file_of(from), file_of(to)) {
             (Some(before), Some(after)) => {
                 let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-                let changed = hunks(&lines(&before), &lines(&after));
+                let (before, after) = (lines(&before), lines(&after));
                 let file = to.join(" ");
-                for (from, to) in changed {
-                    let each = if from.len() == to.len() { to.len() } else { 1 };
+                for (from, to) in hunks(&before, &after) {
+                    let is_same = |(one, other): (usize, usize)| {
+                        line_without_port(&before[one], control)
+                            == line_without_port(&after[other], candidate)
+                    };
+                    let changed: Vec<usize> = match from.len() == to.len() {
+                        true => from.zip(to).filter(|pair| !is_same(*pair)).map(|(_, at)| at).collect(),
+                        false => vec![to.start],
+                    };
                     found.extend(
-                        (to.start..to.start + each)
-                            .map(|at| Change::Lines { file: file.clone(), line: at + 1 }),
+                        changed.into_iter().map(|at| Change::Lines { file: file.clone(), line: at + 1 }),
                     );
                 }
             }
@@ -148,9 +154,7 @@ fn words(recorded: &Recorded<'_>, without_sources: bool) -> Vec<String> {
 
 /// A word, or a value of the environment, without the port and the folder that it begins with, also after a `=`.
 fn plain(word: &str, recorded: &Recorded<'_>, without_sources: bool) -> String {
-    let port = recorded.url.rsplit_once(':').map(|(_, port)| port.trim_end_matches('/'));
-    let port = port.filter(|port| port.parse::<u16>().is_ok());
-    let word = port.map_or_else(|| word.to_owned(), |port| without_port(word, port));
+    let word = port(recorded).map_or_else(|| word.to_owned(), |port| without_port(word, port));
     let (flag, path) = word.split_once('=').map_or(("", &*word), |(flag, path)| (flag, path));
     let folder = recorded.sources.map(|(folder, _)| folder).filter(|_| without_sources);
     match folder.and_then(|folder| Path::new(path).strip_prefix(folder).ok()) {
@@ -158,6 +162,29 @@ fn plain(word: &str, recorded: &Recorded<'_>, without_sources: bool) -> String {
         Some(rest) => format!("{flag}={SOURCES}{}", rest.display()),
         None => word,
     }
+}
+
+/// A line without the port wherever it is a number of its own, such as in `listen 8001;`.
+fn line_without_port(line: &str, recorded: &Recorded<'_>) -> String {
+    let Some(port) = port(recorded) else { return line.to_owned() };
+    let mut text = String::new();
+    for part in line.split_inclusive(|next: char| !next.is_ascii_digit()) {
+        match part.strip_prefix(port) {
+            // A part is a number with the character after it.
+            Some(rest) if !rest.starts_with(|next: char| next.is_ascii_digit()) => {
+                text += "{port}";
+                text += rest;
+            }
+            _ => text += part,
+        }
+    }
+    text
+}
+
+/// The port of its URL, if that names one.
+fn port<'a>(recorded: &Recorded<'a>) -> Option<&'a str> {
+    let port = recorded.url.rsplit_once(':').map(|(_, port)| port.trim_end_matches('/'));
+    port.filter(|port| port.parse::<u16>().is_ok())
 }
 
 /// A word that is the port, ends with it after a `=`, or has it after a colon, such as `(tcp://0.0.0.0:8001)` in a title.
@@ -342,6 +369,11 @@ mod tests {
         assert_eq!(said(&format!("nginx -c {one}"), &format!("nginx -c {other}")), lines);
         let lines = [1, 2, 4].map(|line| format!("line {line} of --config={other}"));
         assert_eq!(said(&format!("nginx --config={one}"), &format!("nginx --config={other}")), lines);
+        // As after the addresses above.
+        let one = file("one.conf", "listen 8001 backlog=10;\nlimit 80010;\nworkers 2;\n");
+        let other = file("other.conf", "listen 8002 backlog=10;\nlimit 80020;\nworkers 2;\n");
+        let lines = [format!("line 2 of {other}")];
+        assert_eq!(said(&format!("nginx -c {one}"), &format!("nginx -c {other}")), lines);
         std::fs::remove_dir_all(&folder).unwrap();
 
         let env = |value: &str| {

@@ -61,7 +61,7 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
         compare_answers: file.compare_answers.as_ref().is_none_or(|at| at.value.0),
         second_control,
         primary,
-        fleet: fleet(file, report),
+        fleet: fleet(file, arms.as_ref(), report),
         name: file.experiment.0.as_ref()?.value.0.clone(),
         requests: requests?,
         pace: pace?,
@@ -85,13 +85,46 @@ fn without_mirroring(file: &ExperimentTable, report: &mut Report) {
     }
 }
 
-fn fleet(file: &ExperimentTable, report: &mut Report) -> Option<Fleet> {
-    let FleetTable { servers, per_hour } = &file.fleet.as_ref()?.value;
+fn fleet(file: &ExperimentTable, arms: Option<&Varied>, report: &mut Report) -> Option<Fleet> {
+    let FleetTable { servers, per_hour, value } = &file.fleet.as_ref()?.value;
     if servers.value.0 == 0 {
         let help = "write how many servers carry the traffic today".to_owned();
         report.wrong(&servers.place, "no server".to_owned(), "zero", help);
     }
-    Some(Fleet { servers: servers.value.0, per_hour: per_hour.as_ref().map(|at| at.value.0) })
+    let place = value.as_ref().zip(arms).map(|(at, arms)| {
+        let mut all = std::iter::once(&arms.control).chain(&arms.candidates);
+        let found = all.position(|arm| arm.value == at.value.0);
+        match (arms.find, found) {
+            (Find::Best, Some(place)) => place,
+            (Find::Best, None) => {
+                let first = &arms.control.value;
+                let help =
+                    format!("write it as the result does, such as `{first}`, or leave it out for that one");
+                report.wrong(
+                    &at.place,
+                    format!("`{}` is no value of `vary`", at.value.0),
+                    "not compared",
+                    help,
+                );
+                0
+            }
+            (Find::Differences | Find::Effects { .. }, _) => {
+                let (message, help) = match arms.find {
+                    Find::Differences => {
+                        ("`value` without `vary`", "remove it: the servers run the control today")
+                    }
+                    _ => (
+                        "`value` beside `find: effects`",
+                        "remove it: effects are those of the second values in place of the first",
+                    ),
+                };
+                report.wrong(&at.place, message.to_owned(), "no effect", help.to_owned());
+                0
+            }
+        }
+    });
+    let per_hour = per_hour.as_ref().map(|at| at.value.0);
+    Some(Fleet { servers: servers.value.0, per_hour, value: place.unwrap_or(0) })
 }
 
 /// An unknown key may be a missing one, misspelled.

@@ -62,8 +62,7 @@ tables! {
         ready_within: Option<At<Span>>,
         /// `duet`, `alternating`, `slices` or `restarts`. Default: the plan chooses.
         design: Option<At<Text>>,
-        /// The servers that the control runs on today: the result then says how many a candidate needs. With `vary`, `per_hour`
-        /// alone counts, for what `--plan` says of the cost.
+        /// The servers that the control runs on today: the result then says how many a candidate needs.
         fleet: Option<At<FleetTable>>,
         /// `planned` (after the planned blocks, or later when the primary measure is decided), `decided` (as soon as it is) or
         /// `time` (when the time is over). Default: planned.
@@ -90,6 +89,9 @@ tables! {
         servers: At<Count>,
         /// US dollars for an hour of a server.
         per_hour: Option<At<Number>>,
+        /// With `vary`: the value that they run with today, such as `4`, or `processes=4 threads=1` of several variables. Default: the
+        /// first.
+        value: Option<At<Text>>,
     }
 
     /// The load: one of `paths`, `requests` and `scenario`, and one of `rate`, `users` and `times`.

@@ -93,7 +93,6 @@ pub(super) fn varied(
         ("shared", file.shared.as_ref().map(|at| &at.place)),
         ("design", file.design.as_ref().map(|at| &at.place)),
         ("hypothesis", file.hypothesis.as_ref().map(|at| &at.place)),
-        ("fleet", file.fleet.as_ref().filter(|at| at.value.per_hour.is_none()).map(|at| &at.place)),
     ];
     for (name, place) in others {
         if let Some(place) = place {

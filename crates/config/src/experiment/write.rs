@@ -60,7 +60,7 @@ pub fn write(experiment: &Experiment, notes: &[String]) -> String {
         Ends::Precise(precision) => format!("precision: {}", percent(precision)),
         ends => format!("ends: {}", word(&ENDS, ends)),
     });
-    if let Some(Fleet { servers, per_hour }) = experiment.fleet {
+    if let Some(Fleet { servers, per_hour, .. }) = experiment.fleet {
         let price = per_hour.map_or_else(String::new, |price| format!(", per_hour: {price}"));
         line(format!("fleet: {{ servers: {servers}{price} }}"));
     }

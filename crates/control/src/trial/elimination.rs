@@ -185,11 +185,16 @@ impl Elimination {
         if found.certain || self.rounds_left == 0 {
             return Round::Done(found);
         }
+        Round::Measure(self.order(rng))
+    }
+
+    /// The remaining values in random order: a further round, also where the search has ended.
+    pub fn order(&self, rng: &mut Rng) -> Vec<usize> {
         let mut order = self.remaining.clone();
         for last in (1..order.len()).rev() {
             order.swap(last, rng.below(last + 1));
         }
-        Round::Measure(order)
+        order
     }
 
     /// The result so far.
@@ -262,7 +267,9 @@ impl Elimination {
             self.halving.as_ref().is_some_and(|halving| halving.is_worse(&self.measure, **one))
                 || self.remaining.iter().any(|other| self.excess(**one, *other).0 > 0.0)
         };
-        let unbeaten: Vec<usize> = self.remaining.iter().filter(|one| !is_beaten(one)).copied().collect();
+        // What no other is better than by more than the margin may be the result, however little it is worse.
+        let stays = |one: &&usize| self.is_certain(**one) || !is_beaten(one);
+        let unbeaten: Vec<usize> = self.remaining.iter().filter(stays).copied().collect();
         // If each is worse than another, the values are not the same over time, and nothing is known.
         if !unbeaten.is_empty() {
             self.remaining = unbeaten;
@@ -376,7 +383,7 @@ const OTHERS_MIN: usize = 3;
 /// In so many rounds, half of the values should be eliminated.
 const HALVING_PLANNED: usize = 10;
 /// A scale that every difference exceeds.
-const SIGNS: f64 = 1e-6;
+pub(super) const SIGNS: f64 = 1e-6;
 /// No risk is so small that it takes longer.
 const FINDING_MAX: usize = 1000;
 /// A risk is below 1.

@@ -15,6 +15,7 @@
 //! answers     do candidates answer as the control does?
 //! elimination the best of many values of one variable
 //! factorial   several variables at once, and their interactions
+//! beside      measures beside the primary one of the two
 //! ```
 //!
 //! All of them are state machines: the caller runs the blocks (or a simulation) and reports what it measured.
@@ -32,6 +33,7 @@
 //! All arms serve the same routes. Not here: who sends requests, and how arms are started.
 
 pub mod answers;
+pub mod beside;
 mod block;
 mod design;
 mod elimination;

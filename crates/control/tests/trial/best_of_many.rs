@@ -50,6 +50,24 @@ fn the_best_of_seventeen_is_found_in_far_fewer_blocks() {
     assert!(blocks < 0.4 * all, "{blocks}");
 }
 
+/// The cheapest value is slower by a tenth of the margin, and rounds go on after the search has ended.
+#[test]
+fn a_value_within_the_margin_stays_however_long_it_is_measured() {
+    let measure = Measure { margin: 0.05, ..Measure::new(Figure::ResponseTime(Quantile::P95)) };
+    let picks = for_seeds(50, |seed| {
+        let mut search = Elimination::new(measure, 3, 30, 0.05);
+        let mut rng = Rng::new(seed, "margin");
+        for _ in 0..60 {
+            let order = search.order(&mut rng);
+            let mut value = |place: usize| [1.005, 1.0, 1.4][place] * (0.002 * rng.normal()).exp();
+            search.observe(&order.into_iter().map(|place| (place, Some(value(place)))).collect::<Vec<_>>());
+        }
+        search.found()
+    });
+    assert!(picks.iter().all(|found| (found.pick, found.certain) == (0, true)), "{picks:?}");
+    assert!(picks.iter().all(|found| found.remaining == [0, 1]), "{picks:?}");
+}
+
 /// A search among values that are equal but for the noise of the first, which is `unsteady` times that of the others.
 fn search_of_equal_values(seed: u64, [values, rounds]: [usize; 2], unsteady: f64) -> Found {
     let measure = Measure::new(Figure::ResponseTime(Quantile::P95));

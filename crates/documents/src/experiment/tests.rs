@@ -121,6 +121,49 @@ fn a_search_names_the_bottleneck_of_each_value_that_lost_and_of_the_best() {
 }
 
 #[test]
+fn a_search_says_what_its_best_value_changes_beside_the_primary_measure() {
+    let mut found = searched();
+    let of = |candidate: &str, measure, verdict, effect: f64| Verdict {
+        measure,
+        primary: false,
+        candidate: candidate.to_owned(),
+        verdict,
+        effect: Some(effect),
+        low: Some(effect - 0.02),
+        high: Some(effect + 0.02),
+        ..found.verdicts[0].clone()
+    };
+    let others = [
+        of("1", "processor_time", "better", -0.2),
+        of("2", "processor_time", "worse", 0.2),
+        of("8", "processor_time", "worse", 0.1),
+        of("8", "errors", "cannot_tell", 0.0),
+    ];
+    let fleet = |verdict: &Verdict| Fleet::in_place_of(verdict, "4".to_owned(), 8, Some(0.5)).unwrap();
+    let (more, fewer) = (fleet(&others[0]), fleet(&others[1]));
+    found.verdicts.extend(others);
+    found.fleet = vec![more];
+    let text = found.text(Terminal::PIPE);
+    for said in [
+        "as good: 8\n",
+        "on other measures 1 of 2 verdicts cannot be told yet",
+        "with processes 4, 10.0 (9.8 to 10.3) carry what 8 do, if processors are their limit, which costs $1.00 an hour more (0.88 to 1.13)",
+        "1          all    processor_time",
+        "8          all    processor_time",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(
+        !text.contains("2          all    processor_time") && !text.contains("8          all    errors"),
+        "{text}"
+    );
+    found.fleet = vec![fewer];
+    let text = found.text(Terminal::PIPE);
+    let said = "6.7 (6.6 to 6.8) carry what 8 do, if processors are their limit, which saves $0.67 an hour (0.61 to 0.72)";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
 fn a_comparison_names_the_bottleneck_of_each_service() {
     let arm = |arm: &str, examined: Examined| ArmExamined {
         arm: arm.to_owned(),

@@ -191,7 +191,7 @@ impl TrialLine {
                 if certain { "best" } else { "cannot tell" }.to_owned(),
             ),
             _ => {
-                let all = found["verdicts"].as_array()?.iter();
+                let all = found["verdicts"].as_array()?.iter().filter(|verdict| verdict["primary"] == true);
                 let of = |verdict: &Json| {
                     let word = verdict["verdict"].as_str()?.replace('_', " ");
                     Some(format!("{} {word}", verdict["candidate"].as_str()?))

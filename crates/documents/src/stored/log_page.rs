@@ -17,7 +17,7 @@ impl Log {
             sections.push(Section::Table(line.facts()));
             let run = runs.iter().find(|run| run.id == line.id && run.command == "experiment");
             let result = run.and_then(|run| serde_json::from_str::<Json>(run.result.as_deref()?).ok());
-            sections.extend(result.iter().filter_map(outcome).map(Section::Table));
+            sections.extend(result.iter().flat_map(outcome).map(Section::Table));
             sections.extend(result.iter().filter_map(blocks).map(Section::Chart));
         }
         let subtitle = match (self.tests.first(), self.tests.last()) {
@@ -61,15 +61,21 @@ impl Line {
     }
 }
 
-/// The verdicts of an experiment, or the values of a search.
-fn outcome(found: &Json) -> Option<Table> {
-    match found["search"]["values"].as_array() {
-        Some(values) => Some(searched(found, values)),
-        None => verdicts(found["verdicts"].as_array()?),
-    }
+/// The values of a search, and the verdicts of an experiment. Of a search with a best value, what is known of its other measures: of
+/// values that are not told from it, and of those that are better than it in one.
+fn outcome(found: &Json) -> Vec<Table> {
+    let search = &found["search"];
+    let values = search["values"].as_array().map(|values| searched(found, values));
+    let is_shown = |verdict: &&Json| {
+        let remains = search["remaining"].as_array().is_some_and(|all| all.contains(&verdict["candidate"]));
+        let is_known = remains && verdict["verdict"] != "cannot_tell";
+        search["best"].is_null() || verdict["primary"] != true && (is_known || verdict["verdict"] == "better")
+    };
+    let shown: Vec<&Json> = found["verdicts"].as_array().into_iter().flatten().filter(is_shown).collect();
+    values.into_iter().chain(verdicts(&shown)).collect()
 }
 
-fn verdicts(all: &[Json]) -> Option<Table> {
+fn verdicts(all: &[&Json]) -> Option<Table> {
     let mut table = Table::new(&[
         ("candidate", Align::Left),
         ("route", Align::Left),
@@ -144,11 +150,16 @@ fn searched(found: &Json, values: &[Json]) -> Table {
         ("", Align::Left),
     ]);
     let search = &found["search"];
+    let is_same = |value: &Json| {
+        let mut all = found["verdicts"].as_array().into_iter().flatten();
+        all.any(|one| one["primary"] == true && one["candidate"] == *value && one["verdict"] == "same")
+    };
     for value in values {
         let remains = search["remaining"].as_array().is_some_and(|all| all.contains(&value["value"]));
         let state = match (value["value"] == search["best"], remains) {
             (true, _) => "best",
-            (false, true) => "as good",
+            (false, true) if is_same(&value["value"]) => "as good",
+            (false, true) => "not told from it",
             (false, false) => "eliminated",
         };
         let measured = value["measures"][primary].as_f64();
@@ -212,7 +223,7 @@ mod tests {
                 "low": effect - 0.01, "high": effect + 0.01, "primary": false,
             })
         };
-        let table = verdicts(&[of("p95", -0.1), of("queue_time", -0.0135)]).unwrap();
+        let table = verdicts(&[&of("p95", -0.1), &of("queue_time", -0.0135)]).unwrap();
         let text = report::text(&table, report::Terminal::PIPE);
         assert!(text.contains("-10.0 %") && text.contains("-11.0 % to -9.0 %"), "{text}");
         assert!(text.contains("-13.500 ms") && text.contains("-23.500 ms to -3.500 ms"), "{text}");

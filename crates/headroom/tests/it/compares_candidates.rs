@@ -3,6 +3,7 @@ use crate::peers::peer;
 use crate::programs::{Server, beside_others, free_address, headroom, refused, text};
 use crate::schema::check;
 use serde_json::Value;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Output;
 
@@ -223,23 +224,26 @@ fn a_process_and_a_command_may_not_differ_in_two_places() {
 }
 
 #[test]
-fn what_listens_on_this_machine_is_examined_and_not_compared() {
+fn what_listens_on_this_machine_is_examined_and_may_not_differ_in_two_places() {
     let _slot = beside_others();
     let folder = tempfile::tempdir().unwrap();
-    // Two things differ, which is not refused: nobody said that these are the processes.
     let service = |wait: &str, body: &str| {
         let address = free_address();
         let listen = address.to_string();
         let command = headroom(&["sample-service", "--listen", &listen, "--wait", wait, "--body", body]);
         (Server::start(command, address), address)
     };
-    let (one, other) = (service("5ms", "50"), service("6ms", "60"));
-    let file = format!(
-        "experiment: e\nvariable: wait\nload: {{ paths: [/], rate: 50/s }}\ncontrol: {{ value: 5, url: 'http://{}' }}\n\
-         candidates: [{{ value: 6, url: 'http://{}' }}]\nshared: nothing\ntime: 25s\nblock: 1s\nwarm_up: 500ms\n",
-        one.1, other.1
-    );
-    let (found, story) = document(&experiment(folder.path(), &file, &["--json"]));
+    let (one, other, third) = (service("5ms", "50"), service("6ms", "50"), service("6ms", "60"));
+    let file = |candidate: &(Server, SocketAddr)| {
+        format!(
+            "experiment: e\nvariable: wait\nload: {{ paths: [/], rate: 50/s }}\ncontrol: {{ value: 5, url: 'http://{}' }}\n\
+             candidates: [{{ value: 6, url: 'http://{}' }}]\nshared: nothing\ntime: 25s\nblock: 1s\nwarm_up: 500ms\n",
+            one.1, candidate.1
+        )
+    };
+    let said = refused(&experiment(folder.path(), &file(&third), &[])).to_owned();
+    assert!(said.contains("in 2 places: `5ms` is `6ms`; `50` is `60`"), "{said}");
+    let (found, story) = document(&experiment(folder.path(), &file(&other), &["--json"]));
     let examined = found["examined"].as_array().unwrap();
     assert_eq!(examined.len(), 2, "{found:#}\n{story}");
     assert!(examined.iter().all(|arm| arm["seconds"].as_f64().unwrap() > 1.0), "{examined:#?}");
@@ -308,6 +312,42 @@ fn the_best_of_many_values_is_found_with_recorded_requests() {
         let log = headroom(&[&["log", "--format", "csv"], &ledger[..]].concat()).output().unwrap();
         let log = text(&log.stdout);
         assert!(log.contains("wait: 4 of 4 values") && log.contains("workers with 9"), "{log}");
+    });
+}
+
+/// More threads shorten the queue, and larger bodies need more processor time.
+#[test]
+fn many_values_have_verdicts_on_all_measures_and_routes_and_in_servers() {
+    let _slot = beside_others();
+    again_if_disturbed(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = format!(
+            "experiment: threads\nvary: {{ threads: [1, 2] }}\nload: {{ paths: [/a, /b], rate: 60/s }}\n\
+             service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --threads {{threads}} --wait 12ms --body {{threads}}00KiB' }}\n\
+             fleet: {{ servers: 4, per_hour: 0.5 }}\ntime: 60s\nblock: 500ms\nwarm_up: 100ms\n",
+            env!("CARGO_BIN_EXE_headroom")
+        );
+        let (found, story) = document(&experiment(folder.path(), &file, &["--json", "--no-doctor"]));
+        assert_eq!(found["search"]["best"], "2", "{found:#}\n{story}");
+        let all = found["verdicts"].as_array().unwrap();
+        assert!(all.iter().all(|one| one["candidate"] == "1"), "{found:#}");
+        let of = |route: &str, measure: &str| {
+            all.iter().find(|one| one["route"] == route && one["measure"] == measure).unwrap()
+        };
+        assert_eq!(of("all", "p50")["primary"], true);
+        assert_eq!(all.iter().filter(|one| one["primary"] == true).count(), 1, "{found:#}");
+        // The smaller bodies need less processor time.
+        let time = of("all", "processor_time");
+        // The search ends once the response times are known, which may be before the others are.
+        assert!(time["verdict"] != "worse" && time["effect"].as_f64().unwrap() < 0.0, "{found:#}\n{story}");
+        for (route, measure) in [("all", "memory"), ("all", "errors"), ("/a", "p50"), ("/b", "errors")] {
+            assert_eq!(of(route, measure)["blocks"], time["blocks"], "{route} {measure}: {found:#}");
+        }
+        // Today the servers run with 1 thread; with 2 they need more.
+        let fleet = &found["fleet"][0];
+        assert_eq!((&fleet["candidate"], &fleet["today"]), (&"2".into(), &4.into()), "{found:#}");
+        let expected = 4.0 / (1.0 + time["effect"].as_f64().unwrap());
+        assert!((fleet["servers"].as_f64().unwrap() - expected).abs() < 1e-9, "{found:#}");
     });
 }
 

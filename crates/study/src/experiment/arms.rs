@@ -83,8 +83,13 @@ impl Running {
 
     /// Begins to examine its processes, those that its command started too, or what listens at its address on this machine.
     pub(super) fn attend(&self, during: Interval) -> Option<Attendance> {
-        let service = self.service.clone().or_else(|| self.listens.clone())?;
+        let service = self.processes()?.clone();
         Some(Attendance::during(move || Some(service), during))
+    }
+
+    /// Its processes, or what listens at its address on this machine.
+    pub(super) fn processes(&self) -> Option<&Service> {
+        self.service.as_ref().or(self.listens.as_ref())
     }
 
     /// What limits it.
@@ -103,8 +108,8 @@ impl Running {
             events(Event::Starts(&arm.name));
             let after = running.launch(wanted)?;
             events(Event::Started { name: &arm.name, after });
-        } else if wanted.doctor && arm.service.is_none() {
-            running.listens = arm.work.only_address().and_then(Service::listening_at);
+        } else if arm.service.is_none() {
+            running.listens = arm.runs();
         }
         Ok(running)
     }

@@ -7,15 +7,14 @@ use std::time::Duration;
 
 /// Data without blocks yet.
 pub(super) fn begin(arms: Vec<String>, measures: &[Chosen], routes: &[String]) -> Data {
-    let column = |chosen: &Chosen| Column {
-        route: chosen
-            .route
-            .and_then(|route| routes.get(route))
-            .map_or_else(|| "all".to_owned(), Clone::clone),
-        measure: chosen.name,
-        unit: chosen.unit,
-    };
+    let column =
+        |chosen: &Chosen| Column { route: route_of(chosen, routes), measure: chosen.name, unit: chosen.unit };
     Data { arms, measures: measures.iter().map(column).collect(), blocks: Vec::new() }
+}
+
+/// The route of a measure, as results name it.
+pub(super) fn route_of(chosen: &Chosen, routes: &[String]) -> String {
+    chosen.route.and_then(|route| routes.get(route)).map_or_else(|| "all".to_owned(), Clone::clone)
 }
 
 /// A block that ended after this time, whose arms are at these places.

@@ -1,10 +1,10 @@
 //! The outcome of an experiment as a document.
 
-use super::Recording;
 use super::arms::{Candidate, Running};
 use super::block::Tally;
 use super::planning::POWER;
 use super::stage::{End, Session};
+use super::{Recording, data};
 use crate::calibrate::changed_server;
 use config::experiment::Design as Asked;
 use control::diagnosis::Outcome;
@@ -172,14 +172,13 @@ fn verdicts(session: &Session<'_>, trial: &Trial) -> Vec<Verdict> {
 
 fn verdict(session: &Session<'_>, running: &Running, found: &Found, block: f64) -> Option<Verdict> {
     let chosen = session.measures.get(found.measure)?;
-    let route = chosen.route.and_then(|route| session.routes.get(route));
     let end = |value: f64| value.is_finite().then_some(value);
     let middle = |running: &Running| {
         let values = running.values.get(found.measure).filter(|values| !values.is_empty())?;
         Some(median(values))
     };
     Some(Verdict {
-        route: route.map_or_else(|| "all".to_owned(), Clone::clone),
+        route: data::route_of(chosen, &session.routes),
         measure: chosen.name,
         candidate: running.arm.name.clone(),
         verdict: word(found.finding),

@@ -16,13 +16,14 @@ use super::stage::{End, endpoints, lead};
 use super::{Arm, Event, Failed, Recording, Wanted, data};
 use crate::doctor::ENOUGH;
 use crate::launch::NoLaunch;
+use config::experiment::Ends;
 use control::trial::answers::Budget;
 use control::trial::{
     Arm as Place, Conditions, Contrast, Elimination, FactorEffect, Factorial, Failing, Finding, Limits,
-    NoiseFloor, Round, Standing, Void, mostly_void, plan_rounds,
+    NoiseFloor, Round, Standing, Void, beside, mostly_void, plan_rounds,
 };
 use documents::experiment::{
-    Answers, Block, BlockPart, Candidate, Data, Experiment, Plan, Search as Shown, Tried, Verdict,
+    Answers, Block, BlockPart, Candidate, Data, Experiment, Fleet, Plan, Search as Shown, Tried, Verdict,
 };
 use stats::{Interval, Rng, median};
 use std::time::{Duration, Instant};
@@ -34,19 +35,20 @@ pub(super) fn best(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Re
     let count = session.arms.len();
     session.first_visit(events)?;
     let measure = session.measures[0].measure;
-    let rounds = rounds(wanted, 2);
-    let mut search = Elimination::new(measure, count, rounds, RISK);
-    let least = Elimination::rounds_min(count, rounds, RISK);
+    let (rounds, risk) = (rounds(wanted, 2), session.primary_risk());
+    let mut search = Elimination::new(measure, count, rounds, risk);
+    let least = Elimination::rounds_min(count, rounds, risk);
     // A pair of values.
     session.promise(&Comparison {
         least,
-        risk: Elimination::risk_of_pair(count, RISK),
+        risk: Elimination::risk_of_pair(count, risk),
         values: 1,
         note: None,
     })?;
     if wanted.only_plan {
         return Ok(session.best_document(&search, &End::only_plan()));
     }
+    let goes_on = wanted.file.ends == Ends::Time;
     let end = loop {
         for place in session.left_out() {
             search.remove(place);
@@ -57,6 +59,10 @@ pub(super) fn best(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Re
             }
             // Of the only value that starts, nothing may have been measured.
             Round::Done(found) if found.certain && session.middle(found.pick).is_none() => found.remaining,
+            // The others may still be told from it, and their other measures.
+            Round::Done(found) if found.certain && goes_on && found.remaining.len() > 1 => {
+                search.order(&mut session.rng)
+            }
             Round::Done(found) if found.certain => {
                 break End::Other("no value is better than the best by more than the margin".to_owned());
             }
@@ -64,10 +70,10 @@ pub(super) fn best(wanted: &Wanted<'_>, events: &mut dyn FnMut(Event<'_>)) -> Re
             Round::Measure(order) => order,
         };
         let (seen, end) = session.round(&order, events)?;
-        let value = |(place, observed): &(usize, Option<Observed>)| {
-            (*place, observed.as_ref().and_then(|observed| session.measures[0].value(observed)))
-        };
-        search.observe(&seen.iter().map(value).collect::<Vec<_>>());
+        let round = session.values(&seen);
+        let primary = |place: &usize| (*place, round[*place].first().copied().flatten());
+        search.observe(&seen.iter().map(|(place, _)| primary(place)).collect::<Vec<_>>());
+        session.kept.push(round);
         for place in search.observe_errors(&seen.iter().filter_map(errors).collect::<Vec<_>>()) {
             session.leave_out(
                 place,
@@ -95,15 +101,15 @@ pub(super) fn effects(
     let mut session = Session::new(wanted);
     let count = session.arms.len();
     session.first_visit(events)?;
-    let rounds = rounds(wanted, count);
-    let mut factorial = Factorial::new(session.measures[0].measure, variables, rounds, RISK);
-    let least = Factorial::replicates_min(variables, rounds, RISK);
+    let (rounds, risk) = (rounds(wanted, count), session.primary_risk());
+    let mut factorial = Factorial::new(session.measures[0].measure, variables, rounds, risk);
+    let least = Factorial::replicates_min(variables, rounds, risk);
     // One half of the values with the other.
-    let risk = Factorial::risk_of_effect(variables, RISK);
+    let risk = Factorial::risk_of_effect(variables, risk);
     let note = Some("what two variables do together is found in that time if it is twice as large");
     session.promise(&Comparison { least, risk, values: count / 2, note })?;
     if wanted.only_plan {
-        return Ok(session.effects_document(&factorial, &End::only_plan()));
+        return Ok(session.effects_document(&factorial, variables, &End::only_plan()));
     }
     let mut failing = Failing::new(count);
     let end = loop {
@@ -127,17 +133,16 @@ pub(super) fn effects(
                 "{name} had more errors than others in three successive rounds, and response times are those of good responses"
             ));
         }
-        let mut values = vec![None; count];
-        for (place, observed) in &seen {
-            values[*place] = observed.as_ref().and_then(|observed| session.measures[0].value(observed));
-        }
-        factorial.observe(&values);
+        let round = session.values(&seen);
+        factorial.observe(&of_measure(&round, 0));
+        session.kept.push(round);
         session.tell(count, None, events);
-        if factorial.effects().iter().all(|effect| effect.finding != Finding::CannotTell) {
+        let is_decided = |effect: &FactorEffect| effect.finding != Finding::CannotTell;
+        if wanted.file.ends != Ends::Time && factorial.effects().iter().all(is_decided) {
             break End::Other("all effects are decided".to_owned());
         }
     };
-    Ok(session.effects_document(&factorial, &end))
+    Ok(session.effects_document(&factorial, variables, &end))
 }
 
 /// The share of errors of a service in a round.
@@ -155,6 +160,7 @@ struct Session<'a> {
     /// Successive rounds in which it did not start.
     not_started: Vec<u32>,
     measures: Vec<Chosen>,
+    routes: Vec<String>,
     conditions: Conditions,
     void: Vec<Void>,
     void_of_round: usize,
@@ -169,6 +175,10 @@ struct Session<'a> {
     notes: Vec<String>,
     /// The parts of all values.
     data: Data,
+    /// The values of each round that count, by place and measure; without any where none was measured.
+    kept: Vec<Vec<Vec<Option<f64>>>>,
+    /// Requests of a part.
+    requests: u64,
     /// The comparison of answers; `None` if they are not compared.
     answers: Option<OfValues>,
     rng: Rng,
@@ -185,6 +195,7 @@ impl<'a> Session<'a> {
             not_started: vec![0; arms.len()],
             arms: arms.into_iter().map(Running::new).collect(),
             measures: Vec::new(),
+            routes: endpoints(&wanted.control.work),
             conditions: Conditions::new(Limits::default()),
             void: Vec::new(),
             void_of_round: 0,
@@ -195,6 +206,8 @@ impl<'a> Session<'a> {
             promised: None,
             notes: Vec::new(),
             data: Data::default(),
+            kept: Vec::new(),
+            requests: 1,
             answers: OfValues::begin(wanted, wanted.candidates.len() + 1),
             rng: Rng::new(wanted.seed, "experiment"),
             seed: wanted.seed,
@@ -203,7 +216,6 @@ impl<'a> Session<'a> {
 
     /// Measures services until one has good responses: how many requests a block has says which measures there are.
     fn first_visit(&mut self, events: &mut dyn FnMut(Event<'_>)) -> Result<(), Failed> {
-        let routes = endpoints(&self.wanted.control.work);
         let mut last = String::new();
         for place in 0..self.arms.len() {
             match self.visit(place)? {
@@ -217,12 +229,9 @@ impl<'a> Session<'a> {
                         response_time: response_time.map(Duration::from_secs_f64).unwrap_or_default(),
                     };
                     self.measures = choose(self.wanted.file, &requests, known);
-                    self.measures.retain(|chosen| chosen.route.is_none());
+                    self.requests = observed.all.requests().max(1);
                     let names = self.arms.iter().map(|running| running.arm.name.clone());
-                    self.data = data::begin(names.collect(), &self.measures, &routes);
-                    if routes.len() > 1 {
-                        self.notes.push("values are compared over all routes together".to_owned());
-                    }
+                    self.data = data::begin(names.collect(), &self.measures, &self.routes);
                     return Ok(());
                 }
                 Ok(_) => {
@@ -336,6 +345,21 @@ impl<'a> Session<'a> {
             }
         }
         Ok((None, None))
+    }
+
+    /// The values of a round, by place and measure.
+    fn values(&self, seen: &Seen) -> Vec<Vec<Option<f64>>> {
+        let mut round = vec![Vec::new(); self.arms.len()];
+        for (place, observed) in seen {
+            let of =
+                |observed: &Observed| self.measures.iter().map(|chosen| chosen.value(observed)).collect();
+            round[*place] = observed.as_ref().map(of).unwrap_or_default();
+        }
+        round
+    }
+
+    fn primary_risk(&self) -> f64 {
+        beside::primary_risk(self.measures.len(), RISK)
     }
 
     fn keep(&mut self, place: usize, observed: &mut Observed) {
@@ -485,7 +509,7 @@ impl<'a> Session<'a> {
         let arms = reference.into_iter().chain(others).map(of).collect();
         let names: Vec<&str> = self.arms.iter().map(|running| running.arm.name.as_str()).collect();
         let compared = self.answers.as_ref().map(|answers| &answers.answers);
-        answers_of(arms, compared, &names, &endpoints(&self.wanted.control.work))
+        answers_of(arms, compared, &names, &self.routes)
     }
 
     fn best_document(&self, search: &Elimination, end: &End) -> Experiment {
@@ -499,13 +523,22 @@ impl<'a> Session<'a> {
         };
         let places = || 0..self.arms.len();
         let has_best = !found.remaining.is_empty() && self.middle(found.pick).is_some();
+        let compared = || standings.iter().filter(|of| has_best && self.out[of.place].is_none());
+        let primary = compared().map(|of| self.standing(found.pick, &found.remaining, of));
+        let others = compared().flat_map(|of| {
+            (1..self.measures.len())
+                .map(|measure| self.beside(measure, (found.pick, of.place), &found.remaining))
+        });
+        let verdicts: Vec<Verdict> = primary.chain(others).collect();
+        let of_best = self.wanted.file.fleet.and_then(|fleet| {
+            let today =
+                verdicts.iter().find(|of| of.is_processor_time() && of.candidate == name(fleet.value))?;
+            Fleet::in_place_of(today, name(found.pick), fleet.servers, fleet.per_hour)
+        });
         Experiment {
             control: if has_best { name(found.pick) } else { self.wanted.file.control.value.clone() },
-            verdicts: standings
-                .iter()
-                .filter(|_| has_best)
-                .filter_map(|of| self.standing(found.pick, &found.remaining, of))
-                .collect(),
+            verdicts,
+            fleet: of_best.into_iter().collect(),
             candidates: places()
                 .map(|place| Candidate {
                     value: name(place),
@@ -526,7 +559,11 @@ impl<'a> Session<'a> {
 
     fn tried(&self) -> Vec<Tried> {
         let tried = |running: &Running| {
-            let medians = self.measures.iter().zip(&running.values).filter(|(_, values)| !values.is_empty());
+            let medians = self
+                .measures
+                .iter()
+                .zip(&running.values)
+                .filter(|(chosen, values)| chosen.route.is_none() && !values.is_empty());
             Tried {
                 value: running.arm.name.clone(),
                 rounds: running.values.first().map_or(0, Vec::len),
@@ -537,52 +574,103 @@ impl<'a> Session<'a> {
         self.arms.iter().map(tried).collect()
     }
 
-    fn standing(&self, pick: usize, remaining: &[usize], standing: &Standing) -> Option<Verdict> {
-        if self.out[standing.place].is_some() {
-            return None;
-        }
-        let found = Found {
+    /// The verdict on the primary measure of a value, compared with the pick.
+    fn standing(&self, pick: usize, remaining: &[usize], standing: &Standing) -> Verdict {
+        self.verdict(Found {
+            measure: 0,
             candidate: self.arms[standing.place].arm.name.clone(),
             finding: standing.finding,
             effect: standing.effect,
             estimate: standing.estimate,
             blocks: standing.rounds,
+            steady: !standing.effect.is_empty(),
             values: (self.middle(pick), self.middle(standing.place)),
-            more: standing.more_rounds.filter(|_| remaining.contains(&standing.place)).map(|rounds| {
-                (self.longest * u32::try_from(remaining.len()).unwrap_or(u32::MAX)).mul_f64(rounds as f64)
-            }),
-        };
-        Some(self.verdict(found))
+            more: self.time_of(standing.more_rounds, standing.place, remaining),
+        })
+    }
+
+    /// The verdict on another measure of a value, compared with the pick.
+    fn beside(&self, measure: usize, (pick, place): (usize, usize), remaining: &[usize]) -> Verdict {
+        let count = self.arms.len();
+        let risk = beside::risk_beside(self.measures.len(), RISK);
+        let of = |round: &[Vec<Option<f64>>], place: usize| round[place].get(measure).copied().flatten();
+        let values = self.kept.iter().map(|round| (of(round, pick), of(round, place)));
+        let planned = (rounds(self.wanted, count), self.requests);
+        let found = beside::compare(&self.measures[measure].measure, values, (count, risk), planned);
+        let more = found.more_blocks.filter(|_| found.finding == Finding::CannotTell);
+        self.verdict(Found {
+            measure,
+            candidate: self.arms[place].arm.name.clone(),
+            finding: found.finding,
+            effect: found.effect,
+            estimate: found.estimate,
+            blocks: found.blocks,
+            steady: found.steady,
+            values: (self.middle_of(pick, measure), self.middle_of(place, measure)),
+            more: self.time_of(more, place, remaining),
+        })
+    }
+
+    /// The time of so many rounds of the values that remain, if this is one of them.
+    fn time_of(&self, rounds: Option<usize>, place: usize, remaining: &[usize]) -> Option<Duration> {
+        let round = self.longest * u32::try_from(remaining.len()).unwrap_or(u32::MAX);
+        Some(round.mul_f64(rounds.filter(|_| remaining.contains(&place))? as f64))
     }
 
     fn middle(&self, place: usize) -> Option<f64> {
-        let values = self.arms[place].values.first().filter(|values| !values.is_empty())?;
+        self.middle_of(place, 0)
+    }
+
+    fn middle_of(&self, place: usize, measure: usize) -> Option<f64> {
+        let values = self.arms[place].values.get(measure).filter(|values| !values.is_empty())?;
         Some(median(values))
     }
 
     fn verdict(&self, found: Found) -> Verdict {
-        let chosen = &self.measures[0];
+        let chosen = &self.measures[found.measure];
         let end = |value: f64| value.is_finite().then_some(value);
+        let is_bounded = found.steady && super::document::is_bounded(&chosen.measure, found.effect);
         Verdict {
-            route: "all".to_owned(),
+            route: data::route_of(chosen, &self.routes),
             measure: chosen.name,
             candidate: found.candidate,
             verdict: super::document::word(found.finding),
             effect: found.estimate.and_then(end),
-            low: end(found.effect.low).filter(|_| super::document::is_bounded(&chosen.measure, found.effect)),
-            high: end(found.effect.high),
-            primary: true,
+            low: end(found.effect.low).filter(|_| is_bounded),
+            high: end(found.effect.high).filter(|_| found.steady),
+            primary: found.measure == 0,
             control_value: found.values.0,
             candidate_value: found.values.1,
             unit: chosen.unit,
             blocks: found.blocks,
             more_seconds: found.more.map(|more| more.as_secs_f64()),
-            steady: !found.effect.is_empty(),
+            steady: found.steady,
         }
     }
 
-    fn effects_document(&self, factorial: &Factorial, end: &End) -> Experiment {
-        let verdicts = factorial.effects().iter().map(|effect| self.effect(effect)).collect();
+    fn effects_document(&self, primary: &Factorial, variables: usize, end: &End) -> Experiment {
+        let risk = beside::risk_beside(self.measures.len(), RISK);
+        let planned = rounds(self.wanted, self.arms.len());
+        let others = self.measures.iter().enumerate().skip(1).map(|(place, chosen)| {
+            let mut factorial = Factorial::new(chosen.measure, variables, planned, risk);
+            self.kept.iter().for_each(|round| factorial.observe(&of_measure(round, place)));
+            (place, factorial.effects())
+        });
+        let verdicts: Vec<Verdict> = std::iter::once((0, primary.effects()))
+            .chain(others)
+            .flat_map(|(place, effects)| {
+                effects.into_iter().map(move |effect| self.effect(place, &effect)).collect::<Vec<_>>()
+            })
+            .collect();
+        let fleet = self.wanted.file.fleet.map(|fleet| {
+            let of_one = primary
+                .effects()
+                .iter()
+                .filter(|effect| matches!(effect.contrast, Contrast::Main(_)))
+                .count();
+            let mains = verdicts.chunks(primary.effects().len()).flat_map(|all| &all[..of_one]);
+            Fleet::of(mains, fleet.servers, fleet.per_hour)
+        });
         let candidate = |(running, out): (&Running, &Option<String>)| Candidate {
             value: running.arm.name.clone(),
             state: if out.is_some() { "left_out" } else { "compared" },
@@ -590,6 +678,7 @@ impl<'a> Session<'a> {
         };
         Experiment {
             verdicts,
+            fleet: fleet.unwrap_or_default(),
             candidates: self.arms.iter().zip(&self.out).map(candidate).collect(),
             search: Some(Shown {
                 best: None,
@@ -603,13 +692,13 @@ impl<'a> Session<'a> {
     }
 
     /// The verdict on an effect; its values are the medians over the services with either level.
-    fn effect(&self, effect: &FactorEffect) -> Verdict {
+    fn effect(&self, measure: usize, effect: &FactorEffect) -> Verdict {
         let names: Vec<&str> = self.wanted.file.variable.split(", ").collect();
         let name = |place: usize| names.get(place).copied().unwrap_or_default();
         let over = |is: &dyn Fn(usize) -> bool| {
             let middles: Vec<f64> = (0..self.arms.len())
                 .filter(|place| is(*place))
-                .filter_map(|place| self.middle(place))
+                .filter_map(|place| self.middle_of(place, measure))
                 .collect();
             (!middles.is_empty()).then(|| median(&middles))
         };
@@ -621,11 +710,13 @@ impl<'a> Session<'a> {
             Contrast::Interaction(one, other) => (format!("{} x {}", name(one), name(other)), (None, None)),
         };
         self.verdict(Found {
+            measure,
             candidate,
             finding: effect.finding,
             effect: effect.effect,
             estimate: effect.estimate,
             blocks: effect.replicates,
+            steady: !effect.effect.is_empty(),
             values,
             more: None,
         })
@@ -647,17 +738,26 @@ struct Comparison {
 /// What was observed of services, by place; `None` where that does not count.
 type Seen = Vec<(usize, Option<Observed>)>;
 
-/// A verdict on the primary measure.
+/// A verdict.
 struct Found {
+    /// The place of the measure.
+    measure: usize,
     candidate: String,
     finding: Finding,
     effect: Interval,
     estimate: Option<f64>,
     blocks: usize,
+    /// Whether one effect explains all rounds.
+    steady: bool,
     /// How long until there is a finding, if the rest is like the rounds so far; `None` if it is not in sight.
     more: Option<Duration>,
     /// The medians of the pick or the low level, and of the value or the high level.
     values: (Option<f64>, Option<f64>),
+}
+
+/// The values of a measure in a round, by place.
+fn of_measure(round: &[Vec<Option<f64>>], measure: usize) -> Vec<Option<f64>> {
+    round.iter().map(|values| values.get(measure).copied().flatten()).collect()
 }
 
 /// Rounds of this many services that the time has, at most.

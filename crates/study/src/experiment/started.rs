@@ -50,7 +50,14 @@ impl Started {
         }))
     }
 
-    /// Refuses a candidate that differs from the control in more than one place. Each has the URL that requests go to.
+    /// Whether it passes connections on, so that its command says nothing of the service.
+    fn is_tunnel(&self) -> bool {
+        let program = self.command.split_whitespace().next().and_then(|word| word.rsplit('/').next());
+        program.is_some_and(|name| TUNNELS.contains(&name.trim_end_matches(':')))
+    }
+
+    /// Refuses a candidate that differs from the control in more than one place. Each has the URL that requests go to. What passes
+    /// connections on to a service elsewhere is not compared.
     ///
     /// # Errors
     /// It does.
@@ -59,6 +66,9 @@ impl Started {
         (process, candidate, url): (u32, &Started, &str),
         value: &str,
     ) -> Result<(), Differs> {
+        if [control, candidate].into_iter().any(Started::is_tunnel) {
+            return Ok(());
+        }
         let found = changes(&control.recorded(at), &candidate.recorded(url));
         if found.len() < 2 {
             return Ok(());
@@ -95,7 +105,7 @@ impl Started {
 /// Compares services of which one was started by its command, and the other runs already: their commands cannot be compared
 /// before. A service that cannot be read is not compared.
 pub(super) fn one_variable(control: &Running, candidates: &[Candidate]) -> Result<(), Failed> {
-    let read = |running: &Running| Started::of(running.service.as_ref()?).ok().flatten();
+    let read = |running: &Running| Started::of(running.processes()?).ok().flatten();
     let is_mixed = |candidate: &&Running| control.arm.command.is_some() != candidate.arm.command.is_some();
     for candidate in candidates.iter().filter_map(Candidate::running).filter(is_mixed) {
         let Some(((_, ours), (process, theirs))) = read(control).zip(read(candidate)) else { continue };
@@ -116,5 +126,7 @@ pub(super) fn one_variable(control: &Running, candidates: &[Candidate]) -> Resul
     Ok(())
 }
 
+/// To other machines, pods and containers.
+const TUNNELS: [&str; 6] = ["ssh", "kubectl", "docker-proxy", "rootlessport", "slirp4netns", "socat"];
 /// How the command of a service is started, unless the shell is replaced by it.
 const SHELL: &str = "sh -c ";

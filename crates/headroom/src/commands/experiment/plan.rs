@@ -82,7 +82,7 @@ pub fn plan(args: &Args, file: Experiment) -> Result<Planned, UsageError> {
     };
     let candidates = file.candidates.iter().map(|declared| arm(declared, declared.value.clone()));
     let candidates = candidates.collect::<Result<Vec<Arm>, UsageError>>()?;
-    one_variable(&file)?;
+    one_variable(&control, &candidates)?;
     let model = match file.pace {
         Pace::Rate(rate) => Model::open(rate, Arrivals::Even, None),
         Pace::Users(users) => Model::closed(users),
@@ -281,14 +281,13 @@ fn refuse_writes(file: &Experiment, source: &Source<'_>) -> Result<(), UsageErro
     Err(UsageError::Unsafe { what, methods, arm, or })
 }
 
-/// Compares processes that run already: their command lines, as the kernel has them, and what they were started from.
-fn one_variable(file: &Experiment) -> Result<(), UsageError> {
-    let started = |pid: u32| Ok::<_, UsageError>(Started::of(&Service::of_process(pid)?)?);
-    let Some((_, ours)) = file.control.pid.map(started).transpose()?.flatten() else { return Ok(()) };
-    for candidate in &file.candidates {
-        let Some(pid) = candidate.pid else { continue };
-        let Some((_, theirs)) = started(pid)? else { continue };
-        Started::one_variable((&ours, &file.control.url), (pid, &theirs, &candidate.url), &candidate.value)?;
+/// Compares services that run already: the command lines of their processes, as the kernel has them, and what they were started from.
+fn one_variable(control: &Arm, candidates: &[Arm]) -> Result<(), UsageError> {
+    let started = |arm: &Arm| arm.runs().map(|service| Started::of(&service)).transpose();
+    let Some((_, ours)) = started(control)?.flatten() else { return Ok(()) };
+    for candidate in candidates {
+        let Some((process, theirs)) = started(candidate)?.flatten() else { continue };
+        Started::one_variable((&ours, &control.url), (process, &theirs, &candidate.url), &candidate.name)?;
     }
     Ok(())
 }
