@@ -89,26 +89,25 @@ impl Finder<'_> {
             "{{ out: {{ alarms: [cpu-high], change: +1, cooldown: {cooldown} }}, \
              in: {{ alarms: [cpu-low], change: -1, cooldown: {cooldown} }} }}"
         );
-        let choices = vec![
-            Choice { text: Some(names), edits: Vec::new() },
-            Choice { text: Some("target tracking of cpu".to_owned()), edits: both(None, &tracking) },
-            Choice {
-                text: Some("two steps by cpu".to_owned()),
-                edits: both(Some(&alarms_of_steps), &policies_of_steps),
-            },
-        ];
-        self.add(&policies, choices, 0, false);
-        self.when = Some((kind, 1));
-        let tracked = below(&policies, &["cpu"]);
-        self.fresh(&below(&tracked, &["target"]), &percentages(20, 85), "50%");
-        self.fresh(&below(&tracked, &["cooldown"]), &self.spans(&COOLDOWNS), &self.span("60s"));
-        self.fresh(&below(&tracked, &["cooldown_in"]), &self.spans(&COOLDOWNS), &self.span("300s"));
-        if is_fine {
-            self.fresh(&below(&tracked, &["period"]), &self.spans(&PERIODS), &minute);
-            self.fresh(&below(&tracked, &["datapoints"]), &texts(&DATAPOINTS), "3");
-            self.fresh(&below(&tracked, &["datapoints_in"]), &texts(&DATAPOINTS_IN), "15");
+        let mut choices = vec![Choice { text: Some(names), edits: Vec::new() }];
+        // A policy of the file that tracks it by itself is changed by its own keys. Where a fleet scales within seconds, these have no
+        // period.
+        let tracks = !is_fine && self.tracks_cpu_alone(&policies);
+        if !tracks {
+            let edits = both(None, &tracking);
+            choices.push(Choice { text: Some("target tracking of cpu".to_owned()), edits });
         }
-        self.when = Some((kind, 2));
+        let steps = choices.len();
+        choices.push(Choice {
+            text: Some("two steps by cpu".to_owned()),
+            edits: both(Some(&alarms_of_steps), &policies_of_steps),
+        });
+        self.add(&policies, choices, 0, false);
+        if !tracks {
+            self.when = Some((kind, 1));
+            self.tracking(&policies, is_fine.then_some(minute.as_str()));
+        }
+        self.when = Some((kind, steps));
         for (name, key, usual) in [("cpu-high", "above", "60%"), ("cpu-low", "below", "30%")] {
             self.fresh(&below(&alarms, &[name, key]), &percentages(10, 90), usual);
             self.fresh(&below(&alarms, &[name, "period"]), &self.spans(&PERIODS), &self.span("1m"));
@@ -121,6 +120,26 @@ impl Finder<'_> {
             self.fresh(&below(&policies, &[name, "cooldown"]), &self.spans(&COOLDOWNS), &self.span("300s"));
         }
         self.when = None;
+    }
+
+    /// The keys of a target tracking in place of the policies of the file; with its period, in a fleet that scales within seconds.
+    fn tracking(&mut self, policies: &[String], period: Option<&str>) {
+        let tracked = below(policies, &["cpu"]);
+        self.fresh(&below(&tracked, &["target"]), &percentages(20, 85), "50%");
+        self.fresh(&below(&tracked, &["cooldown"]), &self.spans(&COOLDOWNS), &self.span("60s"));
+        self.fresh(&below(&tracked, &["cooldown_in"]), &self.spans(&COOLDOWNS), &self.span("300s"));
+        if let Some(period) = period {
+            self.fresh(&below(&tracked, &["period"]), &self.spans(&PERIODS), period);
+            self.fresh(&below(&tracked, &["datapoints"]), &texts(&DATAPOINTS), "3");
+            self.fresh(&below(&tracked, &["datapoints_in"]), &texts(&DATAPOINTS_IN), "15");
+        }
+    }
+
+    /// Whether the only policy of the file is a target tracking of processor use.
+    fn tracks_cpu_alone(&self, policies: &[String]) -> bool {
+        let names = self.keys(policies);
+        let [name] = names.as_slice() else { return false };
+        self.scalar(&below(policies, &[name.as_str(), "track"])).as_deref() == Some("cpu")
     }
 
     /// Spans as people write them for rows of a minute; in a fleet that scales within seconds as much shorter as its rows
