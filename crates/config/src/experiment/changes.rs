@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -64,6 +64,8 @@ pub enum Change {
         /// Of the candidate; the same path is another file.
         candidate: PathBuf,
     },
+    /// Packages of two virtual environments of Python, each as `NAME VERSION is VERSION`.
+    Packages(Vec<String>),
     /// The commit in the working directory, with all that differs in the sources.
     Commit {
         /// Of the control.
@@ -79,7 +81,12 @@ pub fn changes(control: &Recorded<'_>, candidate: &Recorded<'_>) -> Vec<Change> 
     let commits = commits.filter(|(before, after)| before != after);
     // What differs in the sources themselves is one change.
     let is_other_commit = commits.is_some();
-    let [mut ours, theirs] = [control, candidate].map(|recorded| words(recorded, is_other_commit));
+    let environments =
+        environment_of(control).zip(environment_of(candidate)).filter(|(one, other)| one != other);
+    let at = |recorded, environment| Folders { recorded, is_other_commit, environment };
+    let (of_control, of_candidate) = environments.as_ref().map(|(one, other)| (&**one, &**other)).unzip();
+    let (control_at, candidate_at) = (at(control, of_control), at(candidate, of_candidate));
+    let [mut ours, theirs] = [&control_at, &candidate_at].map(words);
     // The same program as `node` and as `/usr/bin/node`.
     if let ([one, ..], [other, ..]) = (ours.as_mut_slice(), theirs.as_slice())
         && control.program.is_some()
@@ -124,21 +131,30 @@ pub fn changes(control: &Recorded<'_>, candidate: &Recorded<'_>) -> Vec<Change> 
     }
     if let Some((before, after)) = control.env.zip(candidate.env) {
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        let value = |env: &BTreeMap<String, String>, name: &String, recorded: &Recorded<'_>| {
-            env.get(name).map(|value| plain(value, recorded, is_other_commit))
+        let value = |env: &BTreeMap<String, String>, name: &String, at: &Folders<'_>| {
+            env.get(name).map(|value| plain(value, at))
         };
-        let differs = |name: &&String| value(before, name, control) != value(after, name, candidate);
+        let differs = |name: &&String| value(before, name, &control_at) != value(after, name, &candidate_at);
         found.extend(names.into_iter().filter(differs).map(|name| Change::Env(name.clone())));
     }
     if let Some((before, after)) = control.program.zip(candidate.program) {
-        let path = |program: Program<'_>, recorded: &Recorded<'_>| {
-            plain(&program.path.to_string_lossy(), recorded, is_other_commit)
-        };
-        let (ours_at, theirs_at) = (path(before, control), path(after, candidate));
+        let path = |program: Program<'_>, at: &Folders<'_>| plain(&program.path.to_string_lossy(), at);
+        let (ours_at, theirs_at) = (path(before, &control_at), path(after, &candidate_at));
         let is_of_sources = ours_at.starts_with(SOURCES) && ours_at == theirs_at;
         // Another program on the command line is the same change.
         if before != after && !is_of_sources && ours.first() == theirs.first() {
             found.push(Change::Program { control: before.path.to_owned(), candidate: after.path.to_owned() });
+        }
+    }
+    if let Some((one, other)) = &environments {
+        let of_sources = |environment: &Path, at: &Folders<'_>| {
+            at.sources().is_some_and(|sources| environment.starts_with(sources))
+        };
+        let packages = versions_that_differ(&packages(one), &packages(other));
+        // Those of the sources come with the commit.
+        let come_along = of_sources(one, &control_at) && of_sources(other, &candidate_at);
+        if !packages.is_empty() && !come_along {
+            found.push(Change::Packages(packages));
         }
     }
     if let Some((before, after)) = commits {
@@ -147,21 +163,74 @@ pub fn changes(control: &Recorded<'_>, candidate: &Recorded<'_>) -> Vec<Change> 
     found
 }
 
-/// The words of a command, without its port and, if `without_sources`, the folder of its sources.
-fn words(recorded: &Recorded<'_>, without_sources: bool) -> Vec<String> {
-    recorded.command.split_whitespace().map(|word| plain(word, recorded, without_sources)).collect()
+/// What is the same in both arms, although its name is not.
+struct Folders<'a> {
+    recorded: &'a Recorded<'a>,
+    /// Whether its sources are another commit.
+    is_other_commit: bool,
+    /// The folder of its virtual environment, if it is another one.
+    environment: Option<&'a Path>,
+}
+
+impl<'a> Folders<'a> {
+    /// The folder of its sources, if they are another commit.
+    fn sources(&self) -> Option<&'a Path> {
+        self.recorded.sources.map(|(folder, _)| folder).filter(|_| self.is_other_commit)
+    }
+}
+
+/// The words of a command, without its port and folders.
+fn words(at: &Folders<'_>) -> Vec<String> {
+    at.recorded.command.split_whitespace().map(|word| plain(word, at)).collect()
 }
 
 /// A word, or a value of the environment, without the port and the folder that it begins with, also after a `=`.
-fn plain(word: &str, recorded: &Recorded<'_>, without_sources: bool) -> String {
-    let word = port(recorded).map_or_else(|| word.to_owned(), |port| without_port(word, port));
+fn plain(word: &str, at: &Folders<'_>) -> String {
+    let word = port(at.recorded).map_or_else(|| word.to_owned(), |port| without_port(word, port));
     let (flag, path) = word.split_once('=').map_or(("", &*word), |(flag, path)| (flag, path));
-    let folder = recorded.sources.map(|(folder, _)| folder).filter(|_| without_sources);
-    match folder.and_then(|folder| Path::new(path).strip_prefix(folder).ok()) {
-        Some(rest) if flag.is_empty() => format!("{SOURCES}{}", rest.display()),
-        Some(rest) => format!("{flag}={SOURCES}{}", rest.display()),
+    let folders = [(at.environment, ENVIRONMENT), (at.sources(), SOURCES)];
+    let rest = folders
+        .into_iter()
+        .find_map(|(folder, name)| Some((name, Path::new(path).strip_prefix(folder?).ok()?)));
+    match rest {
+        Some((name, rest)) if flag.is_empty() => format!("{name}{}", rest.display()),
+        Some((name, rest)) => format!("{flag}={name}{}", rest.display()),
         None => word,
     }
+}
+
+/// The folder of the virtual environment of Python from which a command runs: a word is a file of its `bin`, or `VIRTUAL_ENV`
+/// names it.
+fn environment_of(recorded: &Recorded<'_>) -> Option<PathBuf> {
+    let is_one = |folder: &&Path| folder.is_absolute() && folder.join("pyvenv.cfg").is_file();
+    let of_word = |word: &str| Path::new(word).parent()?.parent().filter(is_one).map(Path::to_owned);
+    let named = || {
+        let folder = recorded.env?.get("VIRTUAL_ENV")?;
+        Some(Path::new(folder)).filter(is_one).map(Path::to_owned)
+    };
+    recorded.command.split_whitespace().find_map(of_word).or_else(named)
+}
+
+/// The versions of the packages in a virtual environment, from the names of their folders (PyPA's "Recording installed projects").
+fn packages(environment: &Path) -> BTreeMap<String, String> {
+    let folders =
+        |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let versions = folders(environment.join("lib")).flat_map(|python| folders(python.join("site-packages")));
+    let of = |folder: PathBuf| {
+        let (name, version) = folder.file_name()?.to_str()?.strip_suffix(".dist-info")?.split_once('-')?;
+        Some((name.to_owned(), version.to_owned()))
+    };
+    versions.filter_map(of).collect()
+}
+
+fn versions_that_differ(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let version = |packages: &BTreeMap<String, String>, name: &String| {
+        packages.get(name).map_or("missing".to_owned(), Clone::clone)
+    };
+    let of = |name: &String| (version(before, name), version(after, name));
+    let differ = names.into_iter().map(|name| (name, of(name))).filter(|(_, (one, other))| one != other);
+    differ.map(|(name, (one, other))| format!("{name} {one} is {other}")).collect()
 }
 
 /// A line without the port wherever it is a number of its own, such as in `listen 8001;`.
@@ -291,6 +360,16 @@ impl fmt::Display for Change {
             Change::Program { control, candidate } => {
                 write!(f, "the program `{}` is `{}`", control.display(), candidate.display())
             }
+            Change::Packages(all) => {
+                let shown =
+                    all.iter().take(PACKAGES_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+                let more = all.len().saturating_sub(PACKAGES_SHOWN);
+                write!(
+                    f,
+                    "packages: {shown}{}",
+                    if more > 0 { format!(" and {more} more") } else { String::new() }
+                )
+            }
             Change::Commit { control, candidate } => {
                 let short = |commit: &str| commit.chars().take(COMMIT_SHOWN).collect::<String>();
                 write!(f, "commit {} of the sources is {}", short(control), short(candidate))
@@ -301,6 +380,10 @@ impl fmt::Display for Change {
 
 /// In place of the folder of the sources.
 const SOURCES: &str = "{sources}/";
+/// In place of the folder of the virtual environment.
+const ENVIRONMENT: &str = "{environment}/";
+/// Packages that a message names.
+const PACKAGES_SHOWN: usize = 5;
 /// Larger files are compared by their beginning.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 /// The largest table of a comparison.
@@ -357,10 +440,10 @@ mod tests {
     #[test]
     fn the_environment_and_files_that_are_named_count() {
         let folder = std::env::temp_dir().join(format!("headroom-changes-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        fs::create_dir_all(&folder).unwrap();
         let file = |name: &str, text: &str| {
             let path = folder.join(name);
-            std::fs::write(&path, text).unwrap();
+            fs::write(&path, text).unwrap();
             path.display().to_string()
         };
         let one = file("one.conf", "workers 2\nconnections 10\nlog on\nbacklog 10\n");
@@ -374,7 +457,7 @@ mod tests {
         let other = file("other.conf", "listen 8002 backlog=10;\nlimit 80020;\nworkers 2;\n");
         let lines = [format!("line 2 of {other}")];
         assert_eq!(said(&format!("nginx -c {one}"), &format!("nginx -c {other}")), lines);
-        std::fs::remove_dir_all(&folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
 
         let env = |value: &str| {
             BTreeMap::from([("SAME".to_owned(), "1".to_owned()), ("A".to_owned(), value.to_owned())])
@@ -389,6 +472,42 @@ mod tests {
         let [ours, theirs] = [at(&of_ports[0], "http://a:8001"), at(&of_ports[1], "http://a:8002")];
         assert_eq!(changes(&ours, &theirs), []);
         assert_eq!(changes(&ours, &Recorded { env: None, ..theirs }), [], "it is not known");
+    }
+
+    #[test]
+    fn packages_of_two_virtual_environments_are_one_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = |name: &str, packages: &[&str]| {
+            let root = folder.path().join(name);
+            let site = root.join("lib/python3.12/site-packages");
+            fs::create_dir_all(root.join("bin")).unwrap();
+            packages.iter().for_each(|name| fs::create_dir_all(site.join(name)).unwrap());
+            fs::write(root.join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();
+            root.display().to_string()
+        };
+        let old = environment("old", &["gunicorn-20.1.0.dist-info", "click-8.1.7.dist-info"]);
+        let same = environment("same", &["gunicorn-20.1.0.dist-info", "click-8.1.7.dist-info"]);
+        let new = environment(
+            "new",
+            &["gunicorn-23.0.0.dist-info", "packaging-24.1.dist-info", "click-8.1.7.dist-info"],
+        );
+        let between = |one: &str, other: &str, words: &str| {
+            let [ours, theirs] =
+                [one, other].map(|root| BTreeMap::from([("VIRTUAL_ENV".to_owned(), root.to_owned())]));
+            let [command, candidate] =
+                [format!("{one}/bin/gunicorn -w 2"), format!("{other}/bin/gunicorn -w {words}")];
+            let found = changes(
+                &Recorded { command: &command, env: Some(&ours), ..Recorded::default() },
+                &Recorded { command: &candidate, env: Some(&theirs), ..Recorded::default() },
+            );
+            found.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let versions = "packages: gunicorn 20.1.0 is 23.0.0, packaging missing is 24.1";
+        assert_eq!(between(&old, &same, "2"), Vec::<String>::new());
+        assert_eq!(between(&old, &same, "4"), ["`2` is `4`"]);
+        assert_eq!(between(&old, &new, "2"), [versions]);
+        assert_eq!(between(&old, &new, "4"), ["`2` is `4`", versions]);
+        assert_eq!(between(&old, "/srv/none", "2").len(), 2, "nothing is known of the other one");
     }
 
     #[test]
