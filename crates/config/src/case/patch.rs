@@ -142,15 +142,47 @@ impl Case {
         }
     }
 
+    /// The scheduled actions of a service that has none.
+    fn new_schedule(&self, stage: usize, path: &[String], edits: &[Edit], patch: &mut Patch) {
+        let (before, after) = (self.tree(stage), edited(self.tree(stage), edits));
+        let [_, service, ..] = path else { return };
+        let mut services = self.stages[stage].system.services.iter();
+        let is_aws =
+            |of: &sim::settings::Service| of.name == *service && matches!(of.scaling.policy, Policy::Aws(_));
+        let words: Vec<&str> = path.iter().map(String::as_str).collect();
+        if at(before, &words).is_some() || !services.any(is_aws) {
+            patch.elsewhere.push(key_of(path));
+            return;
+        }
+        for place in 0.. {
+            let item = format!("[{place}]");
+            let text = |key: &str| {
+                let path = [words.as_slice(), &[item.as_str(), key]].concat();
+                match &at(&after, &path)?.kind {
+                    Kind::Scalar(text) => Some(text.clone()),
+                    _ => None,
+                }
+            };
+            let Some(at) = text("at") else { break };
+            let count = |key: &str| text(key)?.parse().ok();
+            let name = format!("schedule-{}", place + 1);
+            let edit = patch::Edit::AddScheduled { name, min: count("min"), max: count("max"), at };
+            self.add(stage, key_of(&path[..path.len() - 1]), edit, patch);
+        }
+    }
+
     /// Scheduled actions are places in a list; what they set is in their keys.
     fn scheduled_patch(&self, stage: usize, edits: &[Edit], patch: &mut Patch) {
         let mut done: Vec<Vec<String>> = Vec::new();
-        let whole = edits.iter().filter(|edit| edit.path.last().is_some_and(|key| key == "schedule"));
-        patch.elsewhere.extend(whole.map(|edit| key_of(&edit.path)));
+        let is_whole = |edit: &&Edit| edit.path.last().is_some_and(|key| key == "schedule");
+        for edit in edits.iter().filter(is_whole) {
+            self.new_schedule(stage, &edit.path, edits, patch);
+        }
+        let is_new = |action: &[String]| edits.iter().any(|edit| edit.path == action[..action.len() - 1]);
         for edit in edits {
             let [.., list, _, _] = &edit.path[..] else { continue };
             let action = edit.path[..edit.path.len() - 1].to_vec();
-            if list != "schedule" || done.contains(&action) {
+            if list != "schedule" || is_new(&action) || done.contains(&action) {
                 continue;
             }
             let with = |edits: &[Edit]| {
@@ -195,6 +227,7 @@ mod tests {
     use crate::case::{Given, parse, write};
     use import::aws::terraform::patch::{Override, overrides};
     use serde_json::{Map, Value};
+    use std::fs;
     use std::path::Path;
 
     /// 2026-07-01T12:00:00Z.
@@ -205,7 +238,7 @@ mod tests {
 
     fn files(names: &[&str]) -> Vec<(String, String)> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/aws");
-        let read = |name: &&str| ((*name).to_owned(), std::fs::read_to_string(folder.join(name)).unwrap());
+        let read = |name: &&str| ((*name).to_owned(), fs::read_to_string(folder.join(name)).unwrap());
         names.iter().map(read).collect()
     }
 
@@ -280,7 +313,13 @@ mod tests {
             }
             "register-scalable-target" => ("ScalableTargetARN", "ScalableTargets"),
             "update-auto-scaling-group" => ("AutoScalingGroupARN", "AutoScalingGroups"),
-            "put-scheduled-action" | "put-scheduled-update-group-action" => ("ScheduledActionARN", "Actions"),
+            "put-scheduled-action" | "put-scheduled-update-group-action" | "delete-scheduled-action" => {
+                let of_group = input.contains_key("AutoScalingGroupName");
+                (
+                    "ScheduledActionARN",
+                    if of_group { "ScheduledUpdateGroupActions" } else { "ScheduledActions" },
+                )
+            }
             other => panic!("{other}"),
         };
         let known = ["AlarmName", "PolicyName", "ScheduledActionName", "ResourceId", "AutoScalingGroupName"];
@@ -303,7 +342,12 @@ mod tests {
                         object
                             .insert("ActionsEnabled".to_owned(), (command == "enable-alarm-actions").into());
                     }
-                    "delete-alarms" | "delete-policy" | "delete-scaling-policy" => object.clear(),
+                    "delete-alarms"
+                    | "delete-policy"
+                    | "delete-scaling-policy"
+                    | "delete-scheduled-action" => {
+                        object.clear();
+                    }
                     _ => {
                         other.as_object().unwrap().keys().for_each(|key| drop(object.remove(key)));
                         object.extend(input.clone());
@@ -315,7 +359,8 @@ mod tests {
                 if !found && command.starts_with("put-") {
                     found = true;
                     let mut new = input.clone();
-                    let name = ["PolicyName", "AlarmName"].iter().find_map(|key| input.get(*key)).unwrap();
+                    let names = ["PolicyName", "AlarmName", "ScheduledActionName"];
+                    let name = names.iter().find_map(|key| input.get(*key)).unwrap();
                     let name = name.as_str().unwrap();
                     let value = match arn {
                         "AlarmArn" => {
@@ -450,6 +495,44 @@ mod tests {
         insta::assert_snapshot!(keys.into_iter().collect::<Vec<_>>().join("\n"));
     }
 
+    /// A minimum by the time of day for a service without scheduled actions.
+    #[test]
+    fn new_scheduled_actions_come_back_by_an_import() {
+        for names in [ECS, GROUP] {
+            let mut files = files(&names);
+            let place = names.iter().position(|name| name.contains("scheduled")).unwrap();
+            let mut scheduled: Value = serde_json::from_str(&files[place].1).unwrap();
+            for list in ["ScheduledActions", "ScheduledUpdateGroupActions"] {
+                scheduled.get_mut(list).and_then(Value::as_array_mut).into_iter().for_each(Vec::clear);
+            }
+            files[place].1 = scheduled.to_string();
+            let case = case(&files);
+            let system = &case.stages[0].system;
+            let service =
+                system.services.iter().find(|of| matches!(of.scaling.policy, Policy::Aws(_))).unwrap();
+            let path = ["services", &service.name, "scaling", "schedule"].map(str::to_owned).to_vec();
+            let at = [path.clone(), vec!["[1]".to_owned(), "at".to_owned()]].concat();
+            let edit = |path: Vec<String>, value: &str| Edit { path, value: Some(value.to_owned()) };
+            let edits = [
+                edit(path, "[{ at: '07:00', min: 3 }, { at: '22:00', min: 2, max: 9 }]"),
+                edit(at, "'21:30'"),
+            ];
+            let wanted = sorted(&case.varied(0, &edits).unwrap().services);
+            let patch = case.patch(0, &edits).unwrap();
+            assert_eq!(patch.elsewhere, Vec::<String>::new());
+            let calls = patch::calls(named(&files), &patch.changes).unwrap();
+            assert_eq!(calls.len(), 2, "{calls:#?}");
+            let draft = |files: &[(String, String)]| {
+                long(&write::aws(&import::aws::read(named(files)).unwrap(), NOON).text)
+            };
+            let of = |files: &[(String, String)]| sorted(&case_from(&draft(files)).stages[0].system.services);
+            let changed = applied(&files, &calls, false);
+            let found = of(&changed);
+            assert!(found == wanted, "{calls:#?}\n{found}\n-- but not\n{wanted}");
+            assert!(of(&applied(&changed, &calls, true)) == of(&files), "{calls:#?}");
+        }
+    }
+
     #[test]
     fn another_kind_of_policies_is_added_and_the_old_alarms_rest() {
         let files = files(&ECS);
@@ -513,7 +596,7 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/terraform");
         let mut said = String::new();
         for name in ["state.json", "plan.json"] {
-            let text = std::fs::read_to_string(folder.join(name)).unwrap();
+            let text = fs::read_to_string(folder.join(name)).unwrap();
             let case =
                 filled(&write::terraform(&import::aws::terraform::read(name, &text).unwrap(), NOON).text);
             let today = policies(case.stages[0].system.services.iter());
@@ -543,5 +626,43 @@ mod tests {
             assert!(tried > 20, "{tried}");
         }
         insta::assert_snapshot!(said);
+    }
+
+    #[test]
+    fn new_scheduled_actions_are_resources_of_terraform() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/terraform");
+        let mut said = String::new();
+        for name in ["state.json", "plan.json"] {
+            let text = fs::read_to_string(folder.join(name)).unwrap();
+            let mut document: Value = serde_json::from_str(&text).unwrap();
+            without_schedules(&mut document);
+            let text = document.to_string();
+            let case =
+                filled(&write::terraform(&import::aws::terraform::read(name, &text).unwrap(), NOON).text);
+            for service in &case.stages[0].system.services {
+                let path = ["services", &service.name, "scaling", "schedule"].map(str::to_owned).to_vec();
+                let words: Vec<&str> = path.iter().map(String::as_str).collect();
+                if !matches!(service.scaling.policy, Policy::Aws(_)) || at(case.tree(0), &words).is_some() {
+                    continue;
+                }
+                let value = Some("[{ at: '07:00', min: 3 }, { at: '22:00', min: 2 }]".to_owned());
+                let patch = case.patch(0, &[Edit { path, value }]).unwrap();
+                let found = overrides(name, &text, &patch.changes).unwrap();
+                said.extend(found.iter().map(|one| format!("-- new {}\n{}", one.is_new, one.text)));
+            }
+        }
+        insta::assert_snapshot!(said);
+    }
+
+    fn without_schedules(value: &mut Value) {
+        let is_other = |item: &Value| !item["type"].as_str().is_some_and(|kind| kind.contains("schedule"));
+        match value {
+            Value::Array(items) => {
+                items.retain(is_other);
+                items.iter_mut().for_each(without_schedules);
+            }
+            Value::Object(object) => object.values_mut().for_each(without_schedules),
+            _ => {}
+        }
     }
 }

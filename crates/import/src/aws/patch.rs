@@ -51,6 +51,17 @@ pub enum Edit {
         /// The policies that it invokes: added ones of the same service, before it.
         policies: Vec<String>,
     },
+    /// It gets a scheduled action.
+    AddScheduled {
+        /// The name; that in AWS begins with `headroom`.
+        name: String,
+        /// The minimum that it sets; `None` as it is.
+        min: Option<u32>,
+        /// The maximum.
+        max: Option<u32>,
+        /// When, as the case file says it, in UTC.
+        at: String,
+    },
 }
 
 /// Settings of an object.
@@ -158,7 +169,7 @@ pub fn calls<'a>(
                     |(of, name, _): &&(&Origin, &String, usize)| *of == origin && policies.contains(name);
                 call.invokes = added.iter().filter(is_it).map(|(_, _, place)| *place).collect();
             }
-            Edit::Set { .. } | Edit::Disable | Edit::Remove => {}
+            Edit::Set { .. } | Edit::Disable | Edit::Remove | Edit::AddScheduled { .. } => {}
         }
         calls.push(call);
     }
@@ -180,13 +191,13 @@ fn find<'a>(value: &'a Value, arn: &str) -> Option<&'a Map<String, Value>> {
     }
 }
 
-/// The names of policies and alarms: one of another object would be replaced by a new one of this name.
+/// The names of policies, alarms and scheduled actions: one of another object would be replaced by a new one of this name.
 fn collect_names(value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect_names(item, names)),
         Value::Object(object) => {
             let of = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
-            names.extend(["PolicyName", "AlarmName"].into_iter().filter_map(of));
+            names.extend(["PolicyName", "AlarmName", "ScheduledActionName"].into_iter().filter_map(of));
             object.values().for_each(|item| collect_names(item, names));
         }
         _ => {}
@@ -255,6 +266,17 @@ pub(super) fn call(object: &Map<String, Value>, edit: &Edit, names: &BTreeSet<St
                 undo,
                 invokes: Vec::new(),
             });
+        }
+        Edit::AddScheduled { name, min, max, at } => {
+            let mut identity = picked(object, IDENTITY);
+            let name = free_name(&format!("headroom-{name}"), names);
+            set(&mut identity, "ScheduledActionName", json!(name));
+            let mut input = identity.clone();
+            input.extend(added_scheduled(*min, *max, at, of_group)?);
+            let put = if of_group { "put-scheduled-update-group-action" } else { "put-scheduled-action" };
+            let (input, undo) = (Value::Object(input), Value::Object(identity));
+            let (command, undo_command) = ([policies, put], [policies, "delete-scheduled-action"]);
+            return Some(Call { command, name, input, undo_command, undo, invokes: Vec::new() });
         }
         Edit::Add(name, policy) => {
             let mut identity = picked(object, IDENTITY);
@@ -389,6 +411,30 @@ pub(super) fn added_alarm(settings: &AlarmSettings, of_group: bool) -> Map<Strin
     set(&mut input, "Threshold", json!(settings.threshold));
     set(&mut input, "TreatMissingData", json!(settings.missing.api_name()));
     input
+}
+
+/// What a new scheduled action sets, and when; `None` if it has no such time.
+pub(super) fn added_scheduled(
+    min: Option<u32>,
+    max: Option<u32>,
+    at: &str,
+    of_group: bool,
+) -> Option<Map<String, Value>> {
+    let mut input = Map::new();
+    let [min, max] = [min, max].map(|count| count.map(|count| json!(count)));
+    if of_group {
+        let (key, when) = group_time(at)?;
+        set(&mut input, key, json!(when));
+        set_some(&mut input, "MinSize", min);
+        set_some(&mut input, "MaxSize", max);
+    } else {
+        set(&mut input, "Schedule", json!(application_time(at)?));
+        let mut action = Map::new();
+        set_some(&mut action, "MinCapacity", min);
+        set_some(&mut action, "MaxCapacity", max);
+        set(&mut input, "ScalableTargetAction", Value::Object(action));
+    }
+    Some(input)
 }
 
 /// Sets what differs: what a case file leaves to a default is left so.

@@ -10,7 +10,9 @@
 //!
 //! Format: *Override Files* in the documentation of the Terraform language, and its syntax specification.
 
-use super::super::patch::{Change, Edit, PatchError, added, added_alarm, call, free_name, other_actions};
+use super::super::patch::{
+    Change, Edit, PatchError, added, added_alarm, added_scheduled, call, free_name, other_actions,
+};
 use super::shape::Kind;
 use super::{Entry, References, entries, parsed, rename};
 use crate::origin::Origin;
@@ -48,7 +50,7 @@ pub fn overrides(name: &str, text: &str, changes: &[Change]) -> Result<Vec<Overr
             errors.push(PatchError::Absent(address.clone()));
             continue;
         };
-        let is_new = matches!(edit, Edit::Add(..) | Edit::AddAlarm { .. });
+        let is_new = matches!(edit, Edit::Add(..) | Edit::AddAlarm { .. } | Edit::AddScheduled { .. });
         let same = |other: &&Entry<'_>| {
             bare(&module(other.address)) == bare(&module(address))
                 && local_name(other.address) == local_name(address)
@@ -101,7 +103,7 @@ fn of_entry(entry: &Entry<'_>, references: &References<'_>, edit: &Edit) -> Opti
                  = 0\n}}\n"
             )),
         },
-        Edit::Add(..) | Edit::AddAlarm { .. } => None,
+        Edit::Add(..) | Edit::AddAlarm { .. } | Edit::AddScheduled { .. } => None,
         Edit::Set { .. } => {
             let call = call(&object, edit, &BTreeSet::new())?;
             let mut text = opened;
@@ -111,7 +113,7 @@ fn of_entry(entry: &Entry<'_>, references: &References<'_>, edit: &Edit) -> Opti
     }
 }
 
-/// A policy or an alarm of a scalable target or an Auto Scaling group. `names` are those that a policy cannot have.
+/// A policy, an alarm or a scheduled action of a scalable target or an Auto Scaling group. `names` are those that a policy cannot have.
 fn new_resource(entry: &Entry<'_>, edit: &Edit, names: &BTreeSet<String>) -> Option<String> {
     let address = entry.address;
     let target = resource(address);
@@ -128,14 +130,7 @@ fn new_resource(entry: &Entry<'_>, edit: &Edit, names: &BTreeSet<String>) -> Opt
             added(&mut input, policy, of_group)?;
             let _ = writeln!(text, "resource \"{policy_type}\" \"{}\" {{", identifier(target, name));
             let _ = writeln!(text, "  name = {}", literal(&Value::String(free_name(name, names))));
-            match of_group {
-                true => drop(writeln!(text, "  autoscaling_group_name = {target}.name")),
-                false => {
-                    for attribute in ["service_namespace", "resource_id", "scalable_dimension"] {
-                        let _ = writeln!(text, "  {attribute} = {target}.{attribute}");
-                    }
-                }
-            }
+            text += &of_target(target, of_group);
             arguments(policy_kind, &Map::new(), &input, 1, &mut text);
         }
         Edit::AddAlarm { name, settings, policies } => {
@@ -158,9 +153,36 @@ fn new_resource(entry: &Entry<'_>, edit: &Edit, names: &BTreeSet<String>) -> Opt
             let _ = writeln!(text, "  dimensions = {{ {dimensions} }}");
             arguments(Kind::Alarm, &Map::new(), &added_alarm(settings, of_group), 1, &mut text);
         }
+        Edit::AddScheduled { name, min, max, at } => {
+            let mut input = added_scheduled(*min, *max, at, of_group)?;
+            let (resource_type, attribute, kind) = match of_group {
+                true => ("aws_autoscaling_schedule", "scheduled_action_name", Kind::GroupScheduled),
+                false => ("aws_appautoscaling_scheduled_action", "name", Kind::AppScheduled),
+            };
+            if of_group {
+                // What the provider takes for 0 if it is not there.
+                for key in ["MinSize", "MaxSize", "DesiredCapacity"] {
+                    input.entry(key).or_insert_with(|| Value::from(-1));
+                }
+            }
+            let _ = writeln!(text, "resource \"{resource_type}\" \"{}\" {{", identifier(target, name));
+            let name = free_name(&format!("headroom-{name}"), names);
+            let _ = writeln!(text, "  {attribute} = {}", literal(&Value::String(name)));
+            text += &of_target(target, of_group);
+            arguments(kind, &Map::new(), &input, 1, &mut text);
+        }
         Edit::Set { .. } | Edit::Disable | Edit::Remove => return None,
     }
     Some(text + "}\n")
+}
+
+/// The arguments that name the target of a new resource.
+fn of_target(target: &str, of_group: bool) -> String {
+    let of = |attribute: &str| format!("  {attribute} = {target}.{attribute}\n");
+    match of_group {
+        true => format!("  autoscaling_group_name = {target}.name\n"),
+        false => ["service_namespace", "resource_id", "scalable_dimension"].map(of).concat(),
+    }
 }
 
 /// An override is of all instances of a resource, so one of several is changed by hand.
