@@ -11,7 +11,7 @@ use control::alarm::AlarmSettings;
 use control::scaling::{Policy as Rule, SimpleScaling, StepScaling, TargetTracking};
 use import::aws::patch::{self, Change, Settings};
 use sim::settings::{AwsScaling, Metric, Policy};
-use yaml::Kind;
+use yaml::{Kind, Node};
 
 /// What a patch consists of.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -149,24 +149,14 @@ impl Case {
         let mut services = self.stages[stage].system.services.iter();
         let is_aws =
             |of: &sim::settings::Service| of.name == *service && matches!(of.scaling.policy, Policy::Aws(_));
-        let words: Vec<&str> = path.iter().map(String::as_str).collect();
-        if at(before, &words).is_some() || !services.any(is_aws) {
+        if at(before, path).is_some() || !services.any(is_aws) {
             patch.elsewhere.push(key_of(path));
             return;
         }
         for place in 0.. {
-            let item = format!("[{place}]");
-            let text = |key: &str| {
-                let path = [words.as_slice(), &[item.as_str(), key]].concat();
-                match &at(&after, &path)?.kind {
-                    Kind::Scalar(text) => Some(text.clone()),
-                    _ => None,
-                }
-            };
-            let Some(at) = text("at") else { break };
-            let count = |key: &str| text(key)?.parse().ok();
-            let name = format!("schedule-{}", place + 1);
-            let edit = patch::Edit::AddScheduled { name, min: count("min"), max: count("max"), at };
+            let action = [path, &[format!("[{place}]")]].concat();
+            let ([min, max, _], Some(at)) = scheduled(&after, &action) else { break };
+            let edit = patch::Edit::AddScheduled { name: format!("schedule-{}", place + 1), min, max, at };
             self.add(stage, key_of(&path[..path.len() - 1]), edit, patch);
         }
     }
@@ -186,23 +176,27 @@ impl Case {
                 continue;
             }
             let with = |edits: &[Edit]| {
-                let after = edited(self.tree(stage), edits);
-                let text = |key: &str| {
-                    let path: Vec<&str> = action.iter().map(String::as_str).chain([key]).collect();
-                    match &at(&after, &path)?.kind {
-                        Kind::Scalar(text) => Some(text.clone()),
-                        _ => None,
-                    }
-                };
-                let count = |key: &str| text(key)?.parse().ok();
-                let (min, max, desired) = (count("min"), count("max"), count("desired"));
-                Settings::Scheduled { min, max, desired, at: text("at") }
+                let ([min, max, desired], at) = scheduled(&edited(self.tree(stage), edits), &action);
+                Settings::Scheduled { min, max, desired, at }
             };
             let edit = patch::Edit::Set { from: with(&[]), to: with(edits) };
             self.add(stage, key_of(&action), edit, patch);
             done.push(action);
         }
     }
+}
+
+/// What a scheduled action of a case sets (`min`, `max` and `desired`), and when.
+fn scheduled(tree: &Node, action: &[String]) -> ([Option<u32>; 3], Option<String>) {
+    let text = |key: &str| {
+        let path: Vec<&str> = action.iter().map(String::as_str).chain([key]).collect();
+        match &at(tree, &path)?.kind {
+            Kind::Scalar(text) => Some(text.clone()),
+            _ => None,
+        }
+    };
+    let counts = ["min", "max", "desired"].map(|key| text(key)?.parse().ok());
+    (counts, text("at"))
 }
 
 /// Whether two rules are the same but for the numbers of their alarms and metrics.

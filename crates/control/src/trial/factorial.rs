@@ -98,7 +98,7 @@ impl Factorial {
         }
     }
 
-    /// The effects so far.
+    /// The effects so far: those of each variable in their order, then those of pairs.
     pub fn effects(&self) -> Vec<FactorEffect> {
         let of = |(contrast, centre): &(Contrast, Centre)| {
             let interval = centre.interval();

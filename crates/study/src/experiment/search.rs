@@ -663,12 +663,8 @@ impl<'a> Session<'a> {
             })
             .collect();
         let fleet = self.wanted.file.fleet.map(|fleet| {
-            let of_one = primary
-                .effects()
-                .iter()
-                .filter(|effect| matches!(effect.contrast, Contrast::Main(_)))
-                .count();
-            let mains = verdicts.chunks(primary.effects().len()).flat_map(|all| &all[..of_one]);
+            // Those of single variables come first.
+            let mains = verdicts.chunks(primary.effects().len()).flat_map(|all| &all[..variables]);
             Fleet::of(mains, fleet.servers, fleet.per_hour)
         });
         let candidate = |(running, out): (&Running, &Option<String>)| Candidate {
