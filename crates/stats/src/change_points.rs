@@ -46,9 +46,7 @@ fn exceeded(values: &[f64], least: usize, divided: f64, level: f64, rng: &mut Rn
     let mut shuffled = values.to_vec();
     let mut as_good = 0;
     for _ in 0..PERMUTATIONS {
-        for last in (1..shuffled.len()).rev() {
-            shuffled.swap(last, rng.below(last + 1));
-        }
+        rng.shuffle(&mut shuffled);
         if best(&shuffled, least).is_some_and(|(other, _)| other >= divided) {
             as_good += 1;
         }

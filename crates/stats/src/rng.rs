@@ -45,6 +45,13 @@ impl Rng {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
 
+    /// Puts the items into random order, each as likely as the others (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+
     /// Exponentially distributed with mean 1: the gaps of a Poisson process of rate 1.
     pub fn exponential(&mut self) -> f64 {
         -libm::log1p(-self.uniform())
@@ -99,5 +106,18 @@ mod tests {
         assert!((exponential / n - 1.0).abs() < 0.01, "mean of exponential draws {}", exponential / n);
         assert!((normal / n).abs() < 0.01, "mean of normal draws {}", normal / n);
         assert!((squares / n - 1.0).abs() < 0.01, "variance of normal draws {}", squares / n);
+    }
+
+    #[test]
+    fn every_order_is_as_likely_as_the_others() {
+        let mut rng = Rng::new(1, "orders");
+        let mut counts = std::collections::BTreeMap::new();
+        for _ in 0..60_000 {
+            let mut items = [0, 1, 2];
+            rng.shuffle(&mut items);
+            *counts.entry(items).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|count| (9_600..10_400).contains(count)), "{counts:?}");
     }
 }

@@ -191,9 +191,7 @@ impl Elimination {
     /// The remaining values in random order: a further round, also where the search has ended.
     pub fn order(&self, rng: &mut Rng) -> Vec<usize> {
         let mut order = self.remaining.clone();
-        for last in (1..order.len()).rev() {
-            order.swap(last, rng.below(last + 1));
-        }
+        rng.shuffle(&mut order);
         order
     }
 

@@ -69,9 +69,7 @@ impl Factorial {
     /// The combinations of a replicate in random order. Bit `n` of a combination is 1 for the high level of variable `n`.
     pub fn replicate(&self, rng: &mut Rng) -> Vec<usize> {
         let mut order: Vec<usize> = (0..1 << self.variables).collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, rng.below(last + 1));
-        }
+        rng.shuffle(&mut order);
         order
     }
 

@@ -250,9 +250,7 @@ impl Trial {
             .chain(self.settings.second_control.then_some(Arm::SecondControl))
             .chain(running.map(|(at, _)| Arm::Candidate(at)))
             .collect();
-        for last in (1..arms.len()).rev() {
-            arms.swap(last, rng.below(last + 1));
-        }
+        rng.shuffle(&mut arms);
         let is_first = self.counted + self.void.len() + self.abandoned == 0;
         let settles = match self.design {
             // Arms that were stopped for a probe start again.

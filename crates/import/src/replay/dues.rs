@@ -171,10 +171,8 @@ impl Copied {
 fn copies(there: u32, wanted: u32, longest: Duration, seed: u64) -> Vec<Copied> {
     let mut chosen: Vec<u32> = (0..there).collect();
     let mut rng = Rng::new(seed, "users of a replay");
-    // Fisher and Yates: the first of a shuffled list are a fair choice of any size.
-    for left in (1..chosen.len()).rev() {
-        chosen.swap(left, rng.below(left + 1));
-    }
+    // The first of a shuffled list are a fair choice of any size.
+    rng.shuffle(&mut chosen);
     let share = (wanted % there) as usize;
     let rounds = wanted.div_ceil(there);
     let part = longest.as_nanos() as u64 / u64::from(rounds);

@@ -78,9 +78,7 @@ impl Space {
         for (place, dimension) in self.0.iter().enumerate() {
             let of = if dimension.costly { COMBINATIONS.min(count) } else { count };
             let mut strata: Vec<usize> = (0..of).collect();
-            for last in (1..of).rev() {
-                strata.swap(last, rng.below(last + 1));
-            }
+            rng.shuffle(&mut strata);
             for (candidate, stratum) in candidates.iter_mut().zip(strata.into_iter().cycle()) {
                 candidate[place] = stratum * dimension.choices / of;
             }
