@@ -2,7 +2,7 @@
 
 use super::Requests;
 use super::program::Op;
-use crate::settings::System;
+use crate::settings::{KeyId, System};
 use std::time::Duration;
 use units::Timestamp;
 
@@ -17,6 +17,8 @@ pub struct Arrival {
     pub cpu: Duration,
     /// Time that this step waits in all.
     pub wait: Duration,
+    /// The value of the key `client`, if the requests have one.
+    pub client: Option<u32>,
 }
 
 impl Requests {
@@ -29,6 +31,11 @@ impl Requests {
     pub fn arrivals(system: &System) -> impl Iterator<Item = Arrival> + use<> {
         let mut plant = Requests::new(system);
         let end = super::nanos(system.warm_up + system.measured);
+        let client = system
+            .keys
+            .iter()
+            .position(|key| key.name.eq_ignore_ascii_case(CLIENT))
+            .map(|place| KeyId(place as u16));
         std::iter::from_fn(move || {
             if plant.arrivals.next() >= end {
                 return None;
@@ -36,6 +43,7 @@ impl Requests {
             let at = Timestamp::from_nanos(plant.arrivals.next());
             plant.arrivals.advance();
             let mut draws = plant.seeds.arrive();
+            let client = client.and_then(|key| plant.keys.value(key, plant.keys.identity(draws)));
             let first = plant.services.first()?;
             let endpoint = first.endpoint(draws.uniform());
             let begins = first.endpoints.get(usize::from(endpoint)).copied().unwrap_or(0);
@@ -45,7 +53,10 @@ impl Requests {
                 cpu = Duration::from_nanos(of_cpu.draw(&mut draws) as u64);
                 wait = Duration::from_nanos(of_wait.draw(&mut draws) as u64);
             }
-            Some(Arrival { at, endpoint: usize::from(endpoint), cpu, wait })
+            Some(Arrival { at, endpoint: usize::from(endpoint), cpu, wait, client })
         })
     }
 }
+
+/// The key of clients.
+const CLIENT: &str = "client";

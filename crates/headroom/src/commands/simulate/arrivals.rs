@@ -28,7 +28,8 @@ pub fn write(stage: &Stage, mut out: &mut dyn Write) -> io::Result<()> {
         let micros = begins.saturating_add((after / 1_000) as i64);
         let (method, url) = named.get(arrival.endpoint).cloned().unwrap_or_default();
         let at = Some(At { micros, whole_second: false, edge: Edge::Start });
-        write_line(&mut out, &Entry { at, method, url, ..Entry::default() })?;
+        let user = arrival.client.map(|client| client.to_string());
+        write_line(&mut out, &Entry { at, method, url, user, ..Entry::default() })?;
     }
     Ok(())
 }

@@ -103,8 +103,9 @@ pub struct Args {
 
     /// Write the requests that arrive in one stage, one JSON object a line, as a capture of the gateway
     ///
-    /// With time and path, from the name of the endpoint: GET-cart is GET /cart. `headroom fidelity` and `headroom replay` read them. Needs
-    /// traffic with a rate: when users send depends on the responses.
+    /// With time, path and user: the path is from the name of the endpoint (GET-cart is GET /cart), the user is the value of the
+    /// key `client` of the traffic. `headroom fidelity` and `headroom replay` read them. Needs traffic with a rate: when users send
+    /// depends on the responses.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     request_log: Option<PathBuf>,
 
