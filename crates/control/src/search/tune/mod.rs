@@ -43,6 +43,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
+use prune::Pruned;
 use stats::Rng;
 use worth::Order;
 
@@ -116,8 +117,8 @@ enum Phase {
     Confirming,
     Sketching,
     Again,
-    Pruning { from: Candidate, to: Candidate },
-    Pruned { from: Candidate, to: Candidate },
+    Pruning(Vec<Candidate>),
+    Pruned(Pruned),
     Done(Candidate),
 }
 
@@ -157,9 +158,9 @@ impl Search {
         let confirm = || Ask::Confirm(self.asked.first().cloned().unwrap_or_else(|| self.space.today()));
         let last = self.settings.levels.saturating_sub(1);
         match &self.phase {
-            Phase::Today | Phase::Confirming | Phase::Pruned { .. } => confirm(),
+            Phase::Today | Phase::Confirming | Phase::Pruned(_) => confirm(),
             Phase::Halving { level } => Ask::Screen { level: *level, candidates: self.asked.clone() },
-            Phase::Singles | Phase::Local { .. } | Phase::Again | Phase::Pruning { .. } => {
+            Phase::Singles | Phase::Local { .. } | Phase::Again | Phase::Pruning(_) => {
                 Ask::Screen { level: last, candidates: self.asked.clone() }
             }
             Phase::Sketching => Ask::Sketch(self.asked.clone()),
@@ -221,17 +222,11 @@ impl Search {
                 self.pool.extend(self.confirmed.iter().map(|(candidate, worth)| (candidate.clone(), *worth)));
                 self.confirm_or_go_on(true);
             }
-            Phase::Pruning { from, to } => {
+            Phase::Pruning(chain) => {
                 self.pool.extend(told.iter().cloned());
-                self.prune(from, to, told);
+                self.go_on_pruning(chain, told);
             }
-            Phase::Pruned { from, to } => {
-                let holds =
-                    |worth: &Worth| self.confirmed.get(&from).is_none_or(|old| worth.is_as_good_as(*old));
-                let best = if told.iter().all(|(_, worth)| holds(worth)) { to } else { from };
-                self.confirmed.extend(told);
-                self.phase = Phase::Done(best);
-            }
+            Phase::Pruned(pruned) => self.pruned(pruned, told),
             Phase::Done(best) => self.phase = Phase::Done(best),
         }
     }
@@ -382,12 +377,7 @@ impl Search {
             // The first pass has its candidates already.
             return if self.passes == 1 { self.look_closely() } else { self.begin_aim(0) };
         }
-        let best = self.best();
-        self.asked = self.space.reverted(&best);
-        self.phase = match self.asked.is_empty() {
-            true => Phase::Done(best),
-            false => Phase::Pruning { from: best.clone(), to: best },
-        };
+        self.begin_pruning();
     }
 
     /// Of candidates that seem to hold, one that costs about halfway between what failed and the best.

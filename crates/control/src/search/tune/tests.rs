@@ -87,6 +87,32 @@ fn changes_that_bring_nothing_are_taken_out() {
 }
 
 #[test]
+fn as_many_changes_are_taken_out_as_hold_together() {
+    // To screening, the third value alone has an effect. In truth two of the others cost, each as long as it is today's.
+    let space = Space::new(vec![ordered(9, 4); 10]);
+    let needed = [4, 8];
+    let screened = |candidate: &Candidate| simple(0.0, 100.0 - 5.0 * candidate[2] as f64);
+    let confirmed = |candidate: &Candidate| {
+        let missing = needed.iter().filter(|place| candidate[**place] == 4).count();
+        Worth { cost: screened(candidate).cost + missing as f64, ..screened(candidate) }
+    };
+    let mut kept = Vec::new();
+    for seed in 0..20 {
+        let (best, _, asked) = run(&space, seed, |candidate, _, _| screened(candidate), confirmed);
+        let winner = &asked[1];
+        assert!(confirmed(&best).cost <= confirmed(winner).cost, "seed {seed}: {best:?} for {winner:?}");
+        assert!(asked.len() <= 2 + 4, "seed {seed}: {asked:?}");
+        let (before, after) =
+            (Space::distance(winner, &space.today()), Space::distance(&best, &space.today()));
+        assert!(after <= before, "seed {seed}");
+        kept.push((before, after));
+    }
+    // All or nothing would keep all wherever one is needed.
+    let fewer = kept.iter().filter(|(before, after)| *after > 1 && after < before).count();
+    assert!(fewer >= 5, "{kept:?}");
+}
+
+#[test]
 fn keeps_today_where_it_is_the_best() {
     let space = Space::new(vec![ordered(9, 4); 6]);
     let worth = |candidate: &Candidate| simple(0.0, bowl(candidate, &[4; 6]));
