@@ -50,9 +50,12 @@ impl Tuning {
 fn narrow(dimension: &mut Dimension, values: &[String]) {
     let Some(path) = path_of(dimension) else { return };
     let today = dimension.choices.swap_remove(dimension.today);
-    let choice = |text: &String| Choice {
-        text: Some(text.clone()),
-        edits: vec![Edit { path: path.clone(), value: Some(text.clone()) }],
+    let choice = |text: &String| {
+        let known = dimension.choices.iter().find(|choice| choice.text.as_ref() == Some(text));
+        known.cloned().unwrap_or_else(|| Choice {
+            text: Some(text.clone()),
+            edits: vec![Edit { path: path.clone(), value: Some(text.clone()) }],
+        })
     };
     let mut choices: Vec<Choice> = values.iter().map(choice).collect();
     let place = choices.iter().position(|choice| choice.text == today.text).unwrap_or_else(|| {

@@ -186,7 +186,22 @@ impl Finder<'_> {
         }
         let periods = self.spans(&PERIODS);
         self.ladder(&below(alarm, &["period"]), Some("1m"), &|_| periods.clone());
-        self.ladder(&below(alarm, &["datapoints"]), Some("1"), &|_| texts(&DATAPOINTS));
+        self.datapoints(alarm);
+    }
+
+    /// Where a file says how many periods are evaluated, more datapoints than that are of as many periods.
+    fn datapoints(&mut self, alarm: &[String]) {
+        let evaluated = below(alarm, &["evaluation_periods"]);
+        let periods = self.scalar(&evaluated);
+        let place = self.found.len();
+        let usual = periods.as_deref().unwrap_or("1");
+        self.ladder(&below(alarm, &["datapoints"]), Some(usual), &|_| texts(&DATAPOINTS));
+        let Some(periods) = periods.as_deref().and_then(magnitude) else { return };
+        for choice in self.found[place..].iter_mut().flat_map(|dimension| &mut dimension.choices) {
+            if choice.text.as_deref().and_then(magnitude).is_some_and(|datapoints| datapoints > periods) {
+                choice.edits.push(Edit { path: evaluated.clone(), value: choice.text.clone() });
+            }
+        }
     }
 
     fn policy(&mut self, policy: &[String]) {

@@ -1,6 +1,7 @@
 //! Dimensions of schedules: earlier and later times, and a minimum by the time of day where there is no schedule.
 //!
-//! Only times that come every day are moved (`'07:30'`): what is right on one date need not be on another.
+//! Only times of day are moved (`'07:30'`, and those of cron on the days of week or month that it names): what is right on
+//! one date need not be on another.
 
 use super::ladder::counts;
 use super::{Choice, Edit, Finder, below};
@@ -19,13 +20,25 @@ impl Finder<'_> {
         }
     }
 
-    /// A daily time, up to an hour earlier or later.
+    /// A time of day, up to an hour earlier or later; one of cron stays on its day.
     fn moved(&mut self, at: &[String]) {
-        let Some(today) = self.scalar(at).as_deref().and_then(minutes) else { return };
-        let times: Vec<u32> =
-            STEPS.into_iter().map(|step| (today + DAY).saturating_add_signed(step) % DAY).collect();
-        let choices = times.into_iter().map(|time| timed(at, time)).collect();
-        self.add(at, choices, STEPS.len() / 2, true);
+        let Some(text) = self.scalar(at) else { return };
+        if let Some(today) = minutes(&text) {
+            let times = STEPS.into_iter().map(|step| (today + DAY).saturating_add_signed(step) % DAY);
+            let choices = times.map(|time| timed(at, time)).collect();
+            self.add(at, choices, STEPS.len() / 2, true);
+        } else if let Some(cron) = Cron::of(&text) {
+            let times = STEPS.into_iter().filter_map(|step| cron.minutes.checked_add_signed(step));
+            let times: Vec<u32> = times.filter(|time| *time < DAY).collect();
+            let today = times.iter().position(|time| *time == cron.minutes).unwrap_or(0);
+            let choices = times.into_iter().enumerate().map(|(place, time)| {
+                let text = if place == today { text.clone() } else { cron.at(time) };
+                let edits = vec![Edit { path: at.to_vec(), value: Some(format!("'{text}'")) }];
+                Choice { edits, text: Some(text) }
+            });
+            let choices = choices.collect();
+            self.add(at, choices, today, true);
+        }
     }
 
     /// Another minimum by day than by night.
@@ -71,6 +84,28 @@ fn minutes(text: &str) -> Option<u32> {
     (hour < 24 && minute < 60).then_some(60 * hour + minute)
 }
 
+/// One time of day on some days: `0 8 * * MON-FRI`, or `cron(0 8 ? * MON-FRI *)` as AWS writes it.
+struct Cron<'a> {
+    before: &'a str,
+    minutes: u32,
+    days: &'a str,
+}
+
+impl<'a> Cron<'a> {
+    fn of(text: &'a str) -> Option<Self> {
+        let before = if text.starts_with(AWS) { AWS } else { "" };
+        let mut fields = text[before.len()..].trim_start().splitn(3, ' ');
+        let (minute, hour): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        let days = fields.next()?;
+        (hour < 24 && minute < 60).then_some(Cron { before, minutes: 60 * hour + minute, days })
+    }
+
+    fn at(&self, minutes: u32) -> String {
+        format!("{}{} {} {}", self.before, minutes % 60, minutes / 60, self.days)
+    }
+}
+
+const AWS: &str = "cron(";
 /// Minutes in a day.
 const DAY: u32 = 1440;
 /// By how many minutes a time moves; today's in the middle.

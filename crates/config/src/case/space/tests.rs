@@ -62,6 +62,63 @@ fn every_single_change_is_readable_or_refused_and_todays_changes_nothing() {
 }
 
 #[test]
+fn an_alarm_with_evaluation_periods_can_have_more_datapoints() {
+    for (alarm, today) in [
+        ("evaluation_periods: 1, datapoints: 1", (1, 1)),
+        ("evaluation_periods: 3, datapoints: 2", (2, 3)),
+        ("evaluation_periods: 2", (2, 2)),
+        ("datapoints: 2", (2, 2)),
+    ] {
+        let scaling = format!(
+            "{{ min: 2, max: 9, alarms: {{ busy: {{ metric: cpu, above: 60%, period: 1m, {alarm} }} }}, \
+             policies: {{ out: {{ alarms: [busy], change: +1, cooldown: 300s }} }} }}"
+        );
+        let case = small("", "{ h: { cores: 1 } }", &scaling);
+        let dimensions = case.dimensions(0, &[]);
+        let found = found(&dimensions, "busy.datapoints");
+        let of = |place: usize| {
+            let system = case.varied(0, &found.choices[place].edits);
+            let system = system.unwrap_or_else(|problems| panic!("{alarm}: {problems:?}"));
+            let control::scaling::controller::Policy::Aws(policy) = &system.services[0].scaling.policy else {
+                panic!("{system:?}")
+            };
+            let alarm = &policy.scaler.alarms[0];
+            (alarm.datapoints_to_alarm, alarm.evaluation_periods)
+        };
+        assert_eq!(of(found.today), today, "{alarm}");
+        let all: Vec<(u32, u32)> = (0..found.choices.len()).map(of).collect();
+        let periods = if alarm.contains("evaluation") { today.1 } else { 0 };
+        for datapoints in [1, 2, 3, 5, 10] {
+            assert!(all.contains(&(datapoints, periods.max(datapoints))), "{alarm}: {all:?}");
+        }
+    }
+}
+
+#[test]
+fn times_of_schedules_move_on_their_days() {
+    let scaling = "{ min: 2, max: 9, policies: { c: { track: cpu, target: 50% } }, schedule: [{ at: '07:30', min: 4 }, \
+                   { at: 'cron(0 8 ? * MON-FRI *)', min: 4 }, { at: '50 23 * * MON-FRI', min: 2 }, \
+                   { at: 'cron(0/5 8 * * ? *)', min: 2 }] }";
+    let case = small("begins: 2026-03-02", "{ h: { cores: 1 } }", scaling);
+    let dimensions = case.dimensions(0, &[]);
+    let of = |place: u32| {
+        let found = found(&dimensions, &format!("schedule[{place}].at"));
+        for choice in &found.choices {
+            case.varied(0, &choice.edits).unwrap_or_else(|problems| panic!("{choice:?}: {problems:?}"));
+        }
+        (texts(found), found.choices[found.today].text.as_deref())
+    };
+    assert_eq!(of(0).0, ["06:30", "07:00", "07:15", "07:25", "07:30", "07:35", "07:45", "08:00", "08:30"]);
+    let (times, today) = of(1);
+    assert_eq!((times.len(), times[0], times[8]), (9, "cron(0 7 ? * MON-FRI *)", "cron(0 9 ? * MON-FRI *)"));
+    assert_eq!(today, Some("cron(0 8 ? * MON-FRI *)"));
+    // Later would be on other days.
+    let (times, today) = of(2);
+    assert_eq!((times.len(), times[5], today), (6, "55 23 * * MON-FRI", Some("50 23 * * MON-FRI")));
+    assert!(dimensions.iter().all(|dimension| !dimension.key.ends_with("schedule[3].at")));
+}
+
+#[test]
 fn a_service_without_scaling_has_no_dimensions() {
     let text = "case: a\ntraffic: {rate: 1/s}\nservices:\n  web:\n    endpoints: {r: {cpu: 1ms}}\n    server: {}\n    hosts: {h: {cores: 1}}\n";
     let case = parse("a.yaml", text, Path::new(""), Given::default()).unwrap();
@@ -149,13 +206,12 @@ fn sizes_of_the_same_family_of_ec2_are_tried_where_they_have_a_price() {
 #[test]
 fn daily_times_of_schedules_move_and_a_schedule_is_added_where_there_is_none() {
     let hosts = "{ h: { cores: 1 } }";
-    let has = "{ min: 2, max: 9, hpa: { cpu: 50% }, schedule: [{ at: '00:10', min: 4 }, { at: '0 8 * * *', min: 2 }] }";
+    let has = "{ min: 2, max: 9, hpa: { cpu: 50% }, schedule: [{ at: '00:10', min: 4 }] }";
     let case = small("begins: 2026-03-02T00:00", hosts, has);
     let dimensions = case.dimensions(0, &[]);
     let times = found(&dimensions, "schedule[0].at");
     assert_eq!(texts(times)[..4], ["23:10", "23:40", "23:55", "00:05"]);
     assert_eq!((times.choices[times.today].text.as_deref(), times.ordered), (Some("00:10"), true));
-    assert!(dimensions.iter().all(|found| !found.key.ends_with("schedule[1].at")));
     for choice in &times.choices {
         case.varied(0, &choice.edits).unwrap_or_else(|problems| panic!("{choice:?}: {problems:?}"));
     }
