@@ -103,48 +103,40 @@ fn an_equal_candidate_is_neither_better_nor_worse() {
 #[test]
 fn a_candidate_that_does_not_start_or_answers_differently_is_named() {
     let _slot = beside_others();
-    again_if_disturbed(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let candidates = [("broken", "--wait nonsense"), ("large", "--wait 5ms --body 2KiB")];
-        let (found, story) = document(&experiment(folder.path(), &file(&candidates, ""), &["--json"]));
-        let broken = &found["candidates"][0];
-        assert_eq!((broken["value"].as_str(), broken["state"].as_str()), (Some("broken"), Some("left_out")));
-        assert!(
-            broken["reason"].as_str().unwrap().contains("ended with exit status: 2"),
-            "{found:#}\n{story}"
-        );
-        assert!(found["verdicts"].as_array().unwrap().iter().all(|verdict| verdict["candidate"] == "large"));
-        let is_size =
-            |one: &&Value| one["candidate"] == "large" && one["what"] == "size" && one["route"] == "/a";
-        let size = found["answers"]["differences"].as_array().unwrap().iter().find(is_size);
-        // On a busy machine too few answers may be compared; then the mean size is noted.
-        let noted = found["notes"].to_string().contains("large answers differently");
-        assert!(size.is_some() || noted, "{found:#}\n{story}");
-        if let Some(size) = size {
-            assert_eq!(size["count"], size["of"], "{size:#}");
-            assert_eq!(size["examples"][0]["candidate"], "2048 bytes", "{size:#}");
-        }
-        // Alone, there is nothing to compare.
-        let output = experiment(folder.path(), &file(&candidates[..1], ""), &["--json"]);
-        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-        let (found, _) = document(&output);
-        assert_eq!(found["verdicts"].as_array().unwrap().len(), 0);
-    });
+    let folder = tempfile::tempdir().unwrap();
+    let candidates = [("broken", "--wait nonsense"), ("large", "--wait 5ms --body 2KiB")];
+    let (found, story) = document(&experiment(folder.path(), &file(&candidates, ""), &["--json"]));
+    let broken = &found["candidates"][0];
+    assert_eq!((broken["value"].as_str(), broken["state"].as_str()), (Some("broken"), Some("left_out")));
+    assert!(broken["reason"].as_str().unwrap().contains("ended with exit status: 2"), "{found:#}\n{story}");
+    assert!(found["verdicts"].as_array().unwrap().iter().all(|verdict| verdict["candidate"] == "large"));
+    let is_size = |one: &&Value| one["candidate"] == "large" && one["what"] == "size" && one["route"] == "/a";
+    let size = found["answers"]["differences"].as_array().unwrap().iter().find(is_size);
+    // On a busy machine too few answers may be compared; then the mean size is noted.
+    let noted = found["notes"].to_string().contains("large answers differently");
+    assert!(size.is_some() || noted, "{found:#}\n{story}");
+    if let Some(size) = size {
+        assert_eq!(size["count"], size["of"], "{size:#}");
+        assert_eq!(size["examples"][0]["candidate"], "2048 bytes", "{size:#}");
+    }
+    // Alone, there is nothing to compare.
+    let output = experiment(folder.path(), &file(&candidates[..1], ""), &["--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let (found, _) = document(&output);
+    assert_eq!(found["verdicts"].as_array().unwrap().len(), 0);
 }
 
 #[test]
 fn a_candidate_that_dies_is_stopped_with_its_reason() {
     let _slot = beside_others();
-    again_if_disturbed(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let mut text = file(&[("dies", "--wait 5ms")], "ends: time\n");
-        let service = format!("{} sample-service", env!("CARGO_BIN_EXE_headroom"));
-        let place = text.rfind(&service).unwrap();
-        text.insert_str(place, "timeout 12 ");
-        let (found, story) = document(&experiment(folder.path(), &text, &["--json"]));
-        assert_eq!(found["candidates"][0]["state"], "ended", "{found:#}\n{story}");
-        assert!(found["notes"].to_string().contains("its command ended with"), "{found:#}\n{story}");
-    });
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = file(&[("dies", "--wait 5ms")], "ends: time\n");
+    let service = format!("{} sample-service", env!("CARGO_BIN_EXE_headroom"));
+    let place = text.rfind(&service).unwrap();
+    text.insert_str(place, "timeout 12 ");
+    let (found, story) = document(&experiment(folder.path(), &text, &["--json"]));
+    assert_eq!(found["candidates"][0]["state"], "ended", "{found:#}\n{story}");
+    assert!(found["notes"].to_string().contains("its command ended with"), "{found:#}\n{story}");
 }
 
 #[test]
@@ -234,53 +226,49 @@ fn a_process_and_a_command_may_not_differ_in_two_places() {
 #[test]
 fn what_listens_on_this_machine_is_examined_and_may_not_differ_in_two_places() {
     let _slot = beside_others();
-    again_if_disturbed(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let service = |wait: &str, body: &str| {
-            let address = free_address();
-            let listen = address.to_string();
-            let command = headroom(&["sample-service", "--listen", &listen, "--wait", wait, "--body", body]);
-            (Server::start(command, address), address)
-        };
-        let (one, other, third) = (service("5ms", "50"), service("6ms", "50"), service("6ms", "60"));
-        let file = |candidate: &(Server, SocketAddr)| {
-            format!(
-                "experiment: e\nvariable: wait\nload: {{ paths: [/], rate: 50/s }}\ncontrol: {{ value: 5, url: 'http://{}' }}\n\
+    let folder = tempfile::tempdir().unwrap();
+    let service = |wait: &str, body: &str| {
+        let address = free_address();
+        let listen = address.to_string();
+        let command = headroom(&["sample-service", "--listen", &listen, "--wait", wait, "--body", body]);
+        (Server::start(command, address), address)
+    };
+    let (one, other, third) = (service("5ms", "50"), service("6ms", "50"), service("6ms", "60"));
+    let file = |candidate: &(Server, SocketAddr)| {
+        format!(
+            "experiment: e\nvariable: wait\nload: {{ paths: [/], rate: 50/s }}\ncontrol: {{ value: 5, url: 'http://{}' }}\n\
              candidates: [{{ value: 6, url: 'http://{}' }}]\nshared: nothing\ntime: 25s\nblock: 1s\nwarm_up: 500ms\n",
-                one.1, candidate.1
-            )
-        };
-        let said = refused(&experiment(folder.path(), &file(&third), &[])).to_owned();
-        assert!(said.contains("in 2 places: `5ms` is `6ms`; `50` is `60`"), "{said}");
-        let (found, story) = document(&experiment(folder.path(), &file(&other), &["--json"]));
-        let examined = found["examined"].as_array().unwrap();
-        assert_eq!(examined.len(), 2, "{found:#}\n{story}");
-        assert!(examined.iter().all(|arm| arm["seconds"].as_f64().unwrap() > 1.0), "{examined:#?}");
-        let verdicts = found["verdicts"].as_array().unwrap();
-        assert!(verdicts.iter().all(|one| one["measure"] != "processor_time"), "{verdicts:#?}");
-    });
+            one.1, candidate.1
+        )
+    };
+    let said = refused(&experiment(folder.path(), &file(&third), &[])).to_owned();
+    assert!(said.contains("in 2 places: `5ms` is `6ms`; `50` is `60`"), "{said}");
+    let (found, story) = document(&experiment(folder.path(), &file(&other), &["--json"]));
+    let examined = found["examined"].as_array().unwrap();
+    assert_eq!(examined.len(), 2, "{found:#}\n{story}");
+    assert!(examined.iter().all(|arm| arm["seconds"].as_f64().unwrap() > 1.0), "{examined:#?}");
+    let verdicts = found["verdicts"].as_array().unwrap();
+    assert!(verdicts.iter().all(|one| one["measure"] != "processor_time"), "{verdicts:#?}");
 }
 
 #[test]
 fn effects_are_not_measured_on_the_good_responses_of_a_service_that_fails() {
     let _slot = beside_others();
-    again_if_disturbed(|| {
-        let folder = tempfile::tempdir().unwrap();
-        // One thread carries 33 requests a second, and the queue is full at once.
-        let file = format!(
-            "experiment: e\nvary: {{ threads: [1, 8], body: [1KiB, 2KiB] }}\nfind: effects\nload: {{ paths: [/], rate: 100/s }}\n\
+    let folder = tempfile::tempdir().unwrap();
+    // One thread carries 33 requests a second, and the queue is full at once.
+    let file = format!(
+        "experiment: e\nvary: {{ threads: [1, 8], body: [1KiB, 2KiB] }}\nfind: effects\nload: {{ paths: [/], rate: 100/s }}\n\
          service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --wait 30ms --threads {{threads}} --body {{body}} \
          --accept-queue 1 --when-full 503' }}\ntime: 60s\nblock: 500ms\nwarm_up: 100ms\n",
-            env!("CARGO_BIN_EXE_headroom")
-        );
-        let (found, story) = document(&experiment(folder.path(), &file, &["--json"]));
-        let ended = found["ended"].as_str().unwrap();
-        assert!(ended.contains("more errors than others in three successive rounds"), "{found:#}\n{story}");
-        assert!(
-            found["verdicts"].as_array().unwrap().iter().all(|one| one["verdict"] == "cannot_tell"),
-            "{found:#}"
-        );
-    });
+        env!("CARGO_BIN_EXE_headroom")
+    );
+    let (found, story) = document(&experiment(folder.path(), &file, &["--json"]));
+    let ended = found["ended"].as_str().unwrap();
+    assert!(ended.contains("more errors than others in three successive rounds"), "{found:#}\n{story}");
+    assert!(
+        found["verdicts"].as_array().unwrap().iter().all(|one| one["verdict"] == "cannot_tell"),
+        "{found:#}"
+    );
 }
 
 #[test]
@@ -366,40 +354,36 @@ fn many_values_have_verdicts_on_all_measures_and_routes_and_in_servers() {
 #[test]
 fn the_only_value_that_starts_is_the_best() {
     let _slot = beside_others();
-    again_if_disturbed(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let file = format!(
-            "experiment: wait\nvary: {{ wait: [nonsense, 4] }}\nload: {{ paths: [/], rate: 50/s }}\n\
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!(
+        "experiment: wait\nvary: {{ wait: [nonsense, 4] }}\nload: {{ paths: [/], rate: 50/s }}\n\
          service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --wait {{wait}}ms' }}\n\
          time: 20s\nblock: 300ms\nwarm_up: 100ms\n",
-            env!("CARGO_BIN_EXE_headroom")
-        );
-        let (found, story) = document(&experiment(folder.path(), &file, &["--json"]));
-        assert_eq!(found["search"]["best"], "4", "{found:#}\n{story}");
-        assert_eq!(found["candidates"][0]["state"], "left_out", "{found:#}\n{story}");
-    });
+        env!("CARGO_BIN_EXE_headroom")
+    );
+    let (found, story) = document(&experiment(folder.path(), &file, &["--json"]));
+    assert_eq!(found["search"]["best"], "4", "{found:#}\n{story}");
+    assert_eq!(found["candidates"][0]["state"], "left_out", "{found:#}\n{story}");
 }
 
 #[test]
 fn answers_of_many_values_are_compared_with_those_of_the_first() {
     let _slot = beside_others();
-    again_if_disturbed(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let file = format!(
-            "experiment: body\nvary: {{ body: [1KiB, 2KiB, 1024] }}\nload: {{ paths: [/a], rate: 50/s }}\n\
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!(
+        "experiment: body\nvary: {{ body: [1KiB, 2KiB, 1024] }}\nload: {{ paths: [/a], rate: 50/s }}\n\
          service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --body {{body}}' }}\n\
          time: 12s\nblock: 300ms\nwarm_up: 100ms\n",
-            env!("CARGO_BIN_EXE_headroom")
-        );
-        let (found, story) = document(&experiment(folder.path(), &file, &["--json", "--no-doctor"]));
-        let answers = &found["answers"];
-        assert_eq!(answers["arms"][0]["arm"], "1KiB", "{found:#}\n{story}");
-        let differences = answers["differences"].as_array().unwrap();
-        let is_larger = |one: &Value| one["candidate"] == "2KiB" && one["route"] == "/a";
-        assert!(!differences.is_empty() && differences.iter().all(is_larger), "{found:#}\n{story}");
-        let shown = text(&experiment(folder.path(), &file, &["--no-doctor"]).stdout).to_owned();
-        assert!(shown.contains("DIFFERENT: 2KiB does not answer as 1KiB does"), "{shown}");
-    });
+        env!("CARGO_BIN_EXE_headroom")
+    );
+    let (found, story) = document(&experiment(folder.path(), &file, &["--json", "--no-doctor"]));
+    let answers = &found["answers"];
+    assert_eq!(answers["arms"][0]["arm"], "1KiB", "{found:#}\n{story}");
+    let differences = answers["differences"].as_array().unwrap();
+    let is_larger = |one: &Value| one["candidate"] == "2KiB" && one["route"] == "/a";
+    assert!(!differences.is_empty() && differences.iter().all(is_larger), "{found:#}\n{story}");
+    let shown = text(&experiment(folder.path(), &file, &["--no-doctor"]).stdout).to_owned();
+    assert!(shown.contains("DIFFERENT: 2KiB does not answer as 1KiB does"), "{shown}");
 }
 
 /// A service that asks for a token.
@@ -427,80 +411,68 @@ ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 fn a_header_of_the_command_line_replaces_one_that_was_masked() {
     let Some(python) = peer("python3") else { return };
     let _slot = beside_others();
-    again_if_disturbed(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let service = folder.path().join("private.py");
-        std::fs::write(&service, PRIVATE).unwrap();
-        std::fs::write(folder.path().join("list"), "curl -H 'Authorization: 8f3a' http://127.0.0.1/a\n")
-            .unwrap();
-        let command = format!("'{} {} {{port}} {{word}}'", python.display(), service.display());
-        let file = format!(
-            "experiment: word\nvary: {{ word: [a, b] }}\nload: {{ requests: list, rate: 50/s }}\nservice: {{ command: {command} }}\n\
+    let folder = tempfile::tempdir().unwrap();
+    let service = folder.path().join("private.py");
+    std::fs::write(&service, PRIVATE).unwrap();
+    std::fs::write(folder.path().join("list"), "curl -H 'Authorization: 8f3a' http://127.0.0.1/a\n").unwrap();
+    let command = format!("'{} {} {{port}} {{word}}'", python.display(), service.display());
+    let file = format!(
+        "experiment: word\nvary: {{ word: [a, b] }}\nload: {{ requests: list, rate: 50/s }}\nservice: {{ command: {command} }}\n\
          time: 10s\nblock: 300ms\nwarm_up: 100ms\nready_within: 2s\n"
-        );
-        let ledger = folder.path().join("ledger.sqlite");
-        let flags = ["--no-doctor", "--json", "--ledger", ledger.to_str().unwrap()];
-        // Nothing that is answered with 401 is ready.
-        let without = experiment(folder.path(), &file, &flags);
-        assert_eq!(without.status.code(), Some(1), "{}", text(&without.stderr));
-        let header = ["-H", "Authorization: Bearer of-a-test"];
-        let patient = file.replace("ready_within: 2s", "ready_within: 20s");
-        let (found, story) = document(&experiment(folder.path(), &patient, &[&flags[..], &header].concat()));
-        let candidates = found["candidates"].as_array().unwrap();
-        assert!(candidates.iter().all(|one| one["state"] != "left_out"), "{found:#}\n{story}");
-        let runs =
-            headroom(&["show", "r2", "--json", "--ledger", ledger.to_str().unwrap()]).output().unwrap();
-        let shown = text(&runs.stdout);
-        assert!(shown.contains("Authorization") && !shown.contains("of-a-test"), "{shown}");
-        let scenario = file.replace("requests: list", "scenario: list");
-        let said = refused(&experiment(folder.path(), &scenario, &header)).to_owned();
-        assert!(said.contains("-H is for `load` with `paths` or `requests`"), "{said}");
-    });
+    );
+    let ledger = folder.path().join("ledger.sqlite");
+    let flags = ["--no-doctor", "--json", "--ledger", ledger.to_str().unwrap()];
+    // Nothing that is answered with 401 is ready.
+    let without = experiment(folder.path(), &file, &flags);
+    assert_eq!(without.status.code(), Some(1), "{}", text(&without.stderr));
+    let header = ["-H", "Authorization: Bearer of-a-test"];
+    let patient = file.replace("ready_within: 2s", "ready_within: 20s");
+    let (found, story) = document(&experiment(folder.path(), &patient, &[&flags[..], &header].concat()));
+    let candidates = found["candidates"].as_array().unwrap();
+    assert!(candidates.iter().all(|one| one["state"] != "left_out"), "{found:#}\n{story}");
+    let runs = headroom(&["show", "r2", "--json", "--ledger", ledger.to_str().unwrap()]).output().unwrap();
+    let shown = text(&runs.stdout);
+    assert!(shown.contains("Authorization") && !shown.contains("of-a-test"), "{shown}");
+    let scenario = file.replace("requests: list", "scenario: list");
+    let said = refused(&experiment(folder.path(), &scenario, &header)).to_owned();
+    assert!(said.contains("-H is for `load` with `paths` or `requests`"), "{said}");
 }
 
 /// Processes of one command, each of which waits for a time that it chose when it started.
 #[test]
 fn where_restarts_differ_the_restart_is_the_unit() {
     let _slot = beside_others();
-    again_if_disturbed(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let by_chance = "--wait $(shuf -i 3-9 -n 1)ms";
-        let text = file(&[("again", by_chance)], "")
-            .replace("--wait 5ms", by_chance)
-            .replace("warm_up: 1s", "warm_up: 500ms");
-        // Long enough for restarts to be compared; the comparison itself is not run.
-        let (found, story) = document(&experiment(
-            folder.path(),
-            &text.replace("time: 25s", "time: 240s"),
-            &["--plan", "--json"],
-        ));
-        assert_eq!(
-            (&found["design"], &found["restarts"]["differ"]),
-            (&"restarts".into(), &true.into()),
-            "{found:#}\n{story}"
-        );
-        assert!(found["design_reason"].as_str().unwrap().contains("restarts differ by"), "{found:#}");
-        let text = text.replace("time: 25s", "time: 60s\ndesign: restarts\ncompare_answers: false");
-        // One in twenty may call equal services different.
-        let mut tries = (0..3).map(|_| document(&experiment(folder.path(), &text, &["--json"])));
-        let (found, story) =
-            tries.find(|(found, _)| primary(found) == "cannot_tell").expect("a right verdict");
-        assert!(found["blocks"].as_u64().unwrap() >= 5, "{found:#}\n{story}");
-    });
+    let folder = tempfile::tempdir().unwrap();
+    let by_chance = "--wait $(shuf -i 3-9 -n 1)ms";
+    let text = file(&[("again", by_chance)], "")
+        .replace("--wait 5ms", by_chance)
+        .replace("warm_up: 1s", "warm_up: 500ms");
+    // Long enough for restarts to be compared; the comparison itself is not run.
+    let (found, story) =
+        document(&experiment(folder.path(), &text.replace("time: 25s", "time: 240s"), &["--plan", "--json"]));
+    assert_eq!(
+        (&found["design"], &found["restarts"]["differ"]),
+        (&"restarts".into(), &true.into()),
+        "{found:#}\n{story}"
+    );
+    assert!(found["design_reason"].as_str().unwrap().contains("restarts differ by"), "{found:#}");
+    let text = text.replace("time: 25s", "time: 60s\ndesign: restarts\ncompare_answers: false");
+    // One in twenty may call equal services different.
+    let mut tries = (0..3).map(|_| document(&experiment(folder.path(), &text, &["--json"])));
+    let (found, story) = tries.find(|(found, _)| primary(found) == "cannot_tell").expect("a right verdict");
+    assert!(found["blocks"].as_u64().unwrap() >= 5, "{found:#}\n{story}");
 }
 
 /// Only the noise floor is measured.
 #[test]
 fn a_plan_says_what_can_be_found() {
     let _slot = beside_others();
-    again_if_disturbed(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let output = experiment(folder.path(), &file(&[("8ms", "--wait 8ms")], ""), &["--plan"]);
-        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(0), "{said}");
-        assert!(text(&output.stdout).contains("promised   an effect of"), "{said}");
-        assert!(!text(&output.stdout).contains("verdict"), "{said}");
-    });
+    let folder = tempfile::tempdir().unwrap();
+    let output = experiment(folder.path(), &file(&[("8ms", "--wait 8ms")], ""), &["--plan"]);
+    let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(text(&output.stdout).contains("promised   an effect of"), "{said}");
+    assert!(!text(&output.stdout).contains("verdict"), "{said}");
 }
 
 #[test]
