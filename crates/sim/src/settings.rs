@@ -26,7 +26,7 @@ pub use control::scaling::controller::{
 pub use distribution::Distribution;
 pub use host::{Credits, Host, Quota, Steal};
 pub(crate) use keys::SLACK;
-pub use keys::{Key, KeyId, VALUES_MAX, Values};
+pub use keys::{CLIENT, Key, KeyId, VALUES_MAX, Values};
 pub use scaling::{Ends, Goal, Scaling};
 pub use server::{Accept, Front, Server};
 pub use service::{

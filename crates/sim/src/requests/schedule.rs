@@ -2,7 +2,7 @@
 
 use super::Requests;
 use super::program::Op;
-use crate::settings::{KeyId, System};
+use crate::settings::{CLIENT, KeyId, System};
 use std::time::Duration;
 use units::Timestamp;
 
@@ -57,6 +57,3 @@ impl Requests {
         })
     }
 }
-
-/// The key of clients.
-const CLIENT: &str = "client";

@@ -38,6 +38,8 @@ pub enum Values {
     Users,
 }
 
+/// The name of the key that is the client address; case does not matter.
+pub const CLIENT: &str = "client";
 /// The most values of a key.
 pub const VALUES_MAX: u32 = 1_000_000;
 

@@ -1,7 +1,7 @@
 //! Balancing, and the start and end of instances.
 
 use super::Builder;
-use super::keys::{CLIENT, COUNTED};
+use super::keys::COUNTED;
 use super::service::share_of;
 use crate::case::file::{BalancingTable, ConnectionTable, DeploymentTable, RetriesTable, StartTable};
 use crate::check::{limits, pools};
@@ -10,8 +10,8 @@ use control::admission::WaitingSettings;
 use control::concurrency::Queue;
 use fields::{At, Span, word};
 use sim::settings::{
-    Algorithm, Balancing, Connections, Deployment, HealthChecks, KeyId, Retries, Reuse, SlotQueue, Start,
-    Zones,
+    Algorithm, Balancing, CLIENT, Connections, Deployment, HealthChecks, KeyId, Retries, Reuse, SlotQueue,
+    Start, Zones,
 };
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use crate::check::key;
 use crate::file::FileKey;
 use fields::{At, Names, Place, Report, Share, between, suggestion};
 use gateway::settings::KeyBy;
-use sim::settings::{Key, KeyId, VALUES_MAX, Values};
+use sim::settings::{CLIENT, Key, KeyId, VALUES_MAX, Values};
 
 /// The keys of a case.
 pub(super) struct Keys {
@@ -174,6 +174,4 @@ pub(super) fn classes(
     names.iter().map(class).collect()
 }
 
-/// The name of the key that is the client address.
-pub(super) const CLIENT: &str = "client";
 const ZIPF_MAX: f64 = 10.0;

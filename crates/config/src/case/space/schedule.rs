@@ -31,11 +31,10 @@ impl Finder<'_> {
             let times = STEPS.into_iter().filter_map(|step| cron.minutes.checked_add_signed(step));
             let times: Vec<u32> = times.filter(|time| *time < DAY).collect();
             let today = times.iter().position(|time| *time == cron.minutes).unwrap_or(0);
-            let choices = times.into_iter().enumerate().map(|(place, time)| {
-                let text = if place == today { text.clone() } else { cron.at(time) };
-                let edits = vec![Edit { path: at.to_vec(), value: Some(format!("'{text}'")) }];
-                Choice { edits, text: Some(text) }
-            });
+            let choices = times
+                .into_iter()
+                .enumerate()
+                .map(|(place, time)| quoted(at, if place == today { text.clone() } else { cron.at(time) }));
             let choices = choices.collect();
             self.add(at, choices, today, true);
         }
@@ -73,7 +72,10 @@ fn with(mut counts: Vec<String>, one: &str) -> Vec<String> {
 }
 
 fn timed(at: &[String], minutes: u32) -> Choice {
-    let text = format!("{:02}:{:02}", minutes / 60, minutes % 60);
+    quoted(at, format!("{:02}:{:02}", minutes / 60, minutes % 60))
+}
+
+fn quoted(at: &[String], text: String) -> Choice {
     Choice { edits: vec![Edit { path: at.to_vec(), value: Some(format!("'{text}'")) }], text: Some(text) }
 }
 
