@@ -79,6 +79,8 @@ pub struct Experiment {
     pub warm_up: Duration,
     /// The length of an arm's part of a block.
     pub block: Duration,
+    /// The generator is late by at most this at the 99th percentile; a block in which it is later is void.
+    pub max_lag: Duration,
     /// The longest time from the start of a command to the first good response.
     pub ready_within: Duration,
     /// A design in place of the one that the plan chooses.

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::check::span_between;
 use control::diagnosis::Cause;
+use control::trial::Limits;
 use fields::{At, Count, Frequency, Names, Place, Report, Share, Span, Switch, Text, check_name, word};
 use load::scenario::split_url;
 use std::num::NonZeroU32;
@@ -50,6 +51,7 @@ pub(super) fn experiment(file: &ExperimentTable, report: &mut Report, folder: &P
             report,
         ),
         block,
+        max_lag: span(file.max_lag.as_ref(), Limits::default().lag, (Duration::from_millis(1), DAY), report),
         ready_within: span(file.ready_within.as_ref(), READY_WITHIN, (Duration::from_millis(1), DAY), report),
         timeout: load.map_or(TIMEOUT, |load| {
             span(load.value.timeout.as_ref(), TIMEOUT, (Duration::from_millis(1), DAY), report)

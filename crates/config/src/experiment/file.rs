@@ -58,6 +58,8 @@ tables! {
         /// The length of an arm's part of a block; its first tenth is not measured. Default: a sixtieth of the time, at most
         /// 3s.
         block: Option<At<Span>>,
+        /// A block is void if the generator sent requests later than this at the 99th percentile. Default: 5ms.
+        max_lag: Option<At<Span>>,
         /// The longest time from the start of a command to the first good response. Default: 1m.
         ready_within: Option<At<Span>>,
         /// `duet`, `alternating`, `slices` or `restarts`. Default: the plan chooses.

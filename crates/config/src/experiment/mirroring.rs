@@ -87,6 +87,7 @@ fn refuse_others(file: &ExperimentTable, report: &mut Report) {
         ("shared", place(&file.shared)),
         ("design", place(&file.design)),
         ("hypothesis", place(&file.hypothesis)),
+        ("max_lag", place(&file.max_lag)),
         ("compare_answers", place(&file.compare_answers)),
         ("fleet", place(&file.fleet)),
         ("ready_within", place(&file.ready_within)),

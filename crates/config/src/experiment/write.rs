@@ -52,6 +52,7 @@ pub fn write(experiment: &Experiment, notes: &[String]) -> String {
     line(format!("time: {}", span(experiment.time)));
     line(format!("warm_up: {}", span(experiment.warm_up)));
     line(format!("block: {}", span(experiment.block)));
+    line(format!("max_lag: {}", span(experiment.max_lag)));
     line(format!("ready_within: {}", span(experiment.ready_within)));
     if let Some(design) = experiment.design {
         line(format!("design: {}", word(&DESIGNS, design)));

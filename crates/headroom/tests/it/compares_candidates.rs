@@ -19,7 +19,7 @@ fn file(candidates: &[(&str, &str)], more: &str) -> String {
     for (value, words) in candidates {
         text += &format!("- {{ value: {value}, command: '{}' }}\n", service(words));
     }
-    text + "shared: nothing\ntime: 25s\nblock: 400ms\nwarm_up: 1s\nharm: 100%\neffect: 10%\nmargin: 5%\n"
+    text + "shared: nothing\ntime: 25s\nblock: 400ms\nmax_lag: 200ms\nwarm_up: 1s\nharm: 100%\neffect: 10%\nmargin: 5%\n"
         + more
 }
 
@@ -180,7 +180,7 @@ fn processes_of_two_commits_may_not_differ_in_anything_else() {
     let refused = |candidate: &(Server, String)| {
         let file = format!(
             "experiment: e\nvariable: revision\nload: {{ paths: [/], rate: 100/s }}\ncontrol: {}\ncandidates: [{}]\n\
-             time: 10s\nblock: 500ms\nwarm_up: 100ms\n",
+             time: 10s\nblock: 500ms\nmax_lag: 200ms\nwarm_up: 100ms\n",
             control.1, candidate.1
         );
         let output = experiment(folder.path(), &file, &[]);
@@ -207,7 +207,7 @@ fn a_process_and_a_command_may_not_differ_in_two_places() {
             "experiment: e\nvariable: wait\nload: {{ paths: [/], rate: 100/s }}\n\
              control: {{ value: running, url: 'http://{address}', pid: {} }}\n\
              candidates: [{{ value: started, command: '{} sample-service --listen 127.0.0.1:{{port}} {words}', {variable} }}]\n\
-             time: 10s\nblock: 500ms\nwarm_up: 100ms\n",
+             time: 10s\nblock: 500ms\nmax_lag: 200ms\nwarm_up: 100ms\n",
             server.id(),
             env!("CARGO_BIN_EXE_headroom")
         );
@@ -237,7 +237,7 @@ fn what_listens_on_this_machine_is_examined_and_may_not_differ_in_two_places() {
     let file = |candidate: &(Server, SocketAddr)| {
         format!(
             "experiment: e\nvariable: wait\nload: {{ paths: [/], rate: 50/s }}\ncontrol: {{ value: 5, url: 'http://{}' }}\n\
-             candidates: [{{ value: 6, url: 'http://{}' }}]\nshared: nothing\ntime: 25s\nblock: 1s\nwarm_up: 500ms\n",
+             candidates: [{{ value: 6, url: 'http://{}' }}]\nshared: nothing\ntime: 25s\nblock: 1s\nmax_lag: 200ms\nwarm_up: 500ms\n",
             one.1, candidate.1
         )
     };
@@ -259,7 +259,7 @@ fn effects_are_not_measured_on_the_good_responses_of_a_service_that_fails() {
     let file = format!(
         "experiment: e\nvary: {{ threads: [1, 8], body: [1KiB, 2KiB] }}\nfind: effects\nload: {{ paths: [/], rate: 100/s }}\n\
          service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --wait 30ms --threads {{threads}} --body {{body}} \
-         --accept-queue 1 --when-full 503' }}\ntime: 60s\nblock: 500ms\nwarm_up: 100ms\n",
+         --accept-queue 1 --when-full 503' }}\ntime: 60s\nblock: 500ms\nmax_lag: 200ms\nwarm_up: 100ms\n",
         env!("CARGO_BIN_EXE_headroom")
     );
     let (found, story) = document(&experiment(folder.path(), &file, &["--json"]));
@@ -282,7 +282,7 @@ fn the_best_of_many_values_is_found_with_recorded_requests() {
         let file = format!(
             "experiment: wait\nvary: {{ wait: [9, 4, 5, nonsense] }}\nload: {{ requests: capture, times: recorded }}\n\
              service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --threads 1 --wait {{wait}}ms' }}\n\
-             time: 30s\nblock: 300ms\nwarm_up: 100ms\nmargin: 10%\n",
+             time: 30s\nblock: 300ms\nmax_lag: 200ms\nwarm_up: 100ms\nmargin: 10%\n",
             env!("CARGO_BIN_EXE_headroom")
         );
         let ledger = folder.path().join("ledger.sqlite");
@@ -324,7 +324,7 @@ fn many_values_have_verdicts_on_all_measures_and_routes_and_in_servers() {
         let file = format!(
             "experiment: threads\nvary: {{ threads: [1, 2] }}\nload: {{ paths: [/a, /b], rate: 60/s }}\n\
              service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --threads {{threads}} --wait 12ms --body {{threads}}00KiB' }}\n\
-             fleet: {{ servers: 4, per_hour: 0.5 }}\ntime: 60s\nblock: 500ms\nwarm_up: 100ms\n",
+             fleet: {{ servers: 4, per_hour: 0.5 }}\ntime: 60s\nblock: 500ms\nmax_lag: 200ms\nwarm_up: 100ms\n",
             env!("CARGO_BIN_EXE_headroom")
         );
         let (found, story) = document(&experiment(folder.path(), &file, &["--json", "--no-doctor"]));
@@ -358,7 +358,7 @@ fn the_only_value_that_starts_is_the_best() {
     let file = format!(
         "experiment: wait\nvary: {{ wait: [nonsense, 4] }}\nload: {{ paths: [/], rate: 50/s }}\n\
          service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --wait {{wait}}ms' }}\n\
-         time: 20s\nblock: 300ms\nwarm_up: 100ms\n",
+         time: 20s\nblock: 300ms\nmax_lag: 200ms\nwarm_up: 100ms\n",
         env!("CARGO_BIN_EXE_headroom")
     );
     let (found, story) = document(&experiment(folder.path(), &file, &["--json"]));
@@ -373,7 +373,7 @@ fn answers_of_many_values_are_compared_with_those_of_the_first() {
     let file = format!(
         "experiment: body\nvary: {{ body: [1KiB, 2KiB, 1024] }}\nload: {{ paths: [/a], rate: 50/s }}\n\
          service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --body {{body}}' }}\n\
-         time: 12s\nblock: 300ms\nwarm_up: 100ms\n",
+         time: 12s\nblock: 300ms\nmax_lag: 200ms\nwarm_up: 100ms\n",
         env!("CARGO_BIN_EXE_headroom")
     );
     let (found, story) = document(&experiment(folder.path(), &file, &["--json", "--no-doctor"]));
@@ -418,7 +418,7 @@ fn a_header_of_the_command_line_replaces_one_that_was_masked() {
     let command = format!("'{} {} {{port}} {{word}}'", python.display(), service.display());
     let file = format!(
         "experiment: word\nvary: {{ word: [a, b] }}\nload: {{ requests: list, rate: 50/s }}\nservice: {{ command: {command} }}\n\
-         time: 10s\nblock: 300ms\nwarm_up: 100ms\nready_within: 2s\n"
+         time: 10s\nblock: 300ms\nmax_lag: 200ms\nwarm_up: 100ms\nready_within: 2s\n"
     );
     let ledger = folder.path().join("ledger.sqlite");
     let flags = ["--no-doctor", "--json", "--ledger", ledger.to_str().unwrap()];
@@ -489,7 +489,7 @@ fn more_threads_shorten_the_queue_and_each_block_is_kept() {
         let file = format!(
             "experiment: queue\nvariable: threads\nload: {{ paths: [/], rate: 60/s }}\n\
              control: {{ value: 1, command: '{}' }}\ncandidates: [{{ value: 4, command: '{}' }}]\n\
-             shared: nothing\ntime: 65s\nblock: 2500ms\nwarm_up: 1s\n",
+             shared: nothing\ntime: 65s\nblock: 2500ms\nmax_lag: 200ms\nwarm_up: 1s\n",
             service(1),
             service(4)
         );
@@ -522,7 +522,7 @@ fn a_plan_of_many_values_says_which_difference_is_found_at_which_cost() {
         let file = format!(
             "experiment: wait\nvary: {{ wait: [2, 4, 6] }}\nload: {{ paths: [/], rate: 50/s }}\n\
          service: {{ command: '{} sample-service --listen 127.0.0.1:{{port}} --wait {{wait}}ms' }}\n\
-         fleet: {{ servers: 1, per_hour: 3.6 }}\ntime: 20m\nblock: 300ms\nwarm_up: 100ms\n",
+         fleet: {{ servers: 1, per_hour: 3.6 }}\ntime: 20m\nblock: 300ms\nmax_lag: 200ms\nwarm_up: 100ms\n",
             env!("CARGO_BIN_EXE_headroom")
         );
         let (found, story) = document(&experiment(folder.path(), &file, &["--json", "--plan"]));

@@ -174,6 +174,7 @@ fn experiment(basis: Basis<'_>, finding: Cause, change: &Change, control: Arm, c
         time: TIME,
         warm_up: Duration::from_secs(10),
         block: Duration::from_secs(3),
+        max_lag: control::trial::Limits::default().lag,
         ready_within: Duration::from_secs(60),
         design: None,
         ends: Ends::Decided,

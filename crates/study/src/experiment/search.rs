@@ -196,7 +196,7 @@ impl<'a> Session<'a> {
             arms: arms.into_iter().map(Running::new).collect(),
             measures: Vec::new(),
             routes: endpoints(&wanted.control.work),
-            conditions: Conditions::new(Limits::default()),
+            conditions: Conditions::new(Limits { lag: wanted.file.max_lag, ..Limits::default() }),
             void: Vec::new(),
             void_of_round: 0,
             counted: 0,

@@ -609,7 +609,7 @@ impl Session<'_> {
             config::experiment::Pace::Users(_) => 1.0,
             _ => usual.unequal,
         };
-        control::trial::Limits { unequal, ..usual }
+        control::trial::Limits { unequal, lag: self.wanted.file.max_lag, ..usual }
     }
 
     /// The seed of the latest block.

@@ -160,7 +160,7 @@ pub fn recorded(file: &Experiment, commands: &[(String, String)], headers: &[Str
             .iter()
             .map(|(name, command)| (name.clone(), without_secrets(command)))
             .collect::<BTreeMap<String, String>>(),
-        "margin": file.margin, "effect": file.effect, "harm": file.harm,
+        "margin": file.margin, "effect": file.effect, "harm": file.harm, "max_lag_seconds": file.max_lag.as_secs_f64(),
         "time_seconds": file.time.as_secs_f64(), "block_seconds": file.block.as_secs_f64(),
         "warm_up_seconds": file.warm_up.as_secs_f64(), "compare_answers": file.compare_answers,
     })
