@@ -23,7 +23,7 @@ pub use control::scaling::controller::{
     AwsScaling, HpaScaling, KedaInput, KedaScaling, KnativeScaling, Metric, Outage, PodMetric, Policy,
     Published, Query, Recorded, ScalingNames,
 };
-pub use distribution::Distribution;
+pub use distribution::{Distribution, Sizes};
 pub use host::{Credits, Host, Quota, Steal};
 pub(crate) use keys::SLACK;
 pub use keys::{CLIENT, Key, KeyId, VALUES_MAX, Values};

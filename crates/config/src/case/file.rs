@@ -1,6 +1,6 @@
 //! The tables of a case file. Their descriptions are used in the JSON Schema.
 
-use super::words::{Begins, GoalText, LockTime, Number, Seed, Times, Zone, ZoneNames};
+use super::words::{Begins, GoalText, LockTime, Number, RandomSizes, Seed, Times, Zone, ZoneNames};
 use crate::file::{
     FileAffinity, FileConcurrency, FileEjection, FileHealth, FileKey, FilePolicy, FilePriority, FileQueue,
     FileRateClass, FileServiceLevel,
@@ -239,6 +239,8 @@ tables! {
         errors: Option<At<Share>>,
         /// The priority class of its requests, as on a route of its own. Default: `priority` in `admission`.
         priority: Option<At<FilePriority>>,
+        /// Size of the body of a response, for `headroom simulate --request-log`; it takes no time.
+        bytes: Option<At<RandomSizes>>,
     }
 
     /// One of work (`cpu`, `wait`, `bursts`, `incidents`), `hold` with `time`, and `call`.

@@ -8,11 +8,11 @@ use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use sim::settings::{Distribution, PodMetric};
+use sim::settings::{Distribution, PodMetric, Sizes};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
-use units::{Rate, parse_duration};
+use units::{Bytes, Rate, parse_duration};
 use yaml::{Kind, Node};
 
 /// A number that is not below zero.
@@ -341,40 +341,92 @@ impl Scalar for Times {
          `lognormal 10ms cv 0.6`, `erlang 10ms shape 3`, `hyperexponential 10ms cv 2`, or a list of \
          `{ at_most: 5ms, share: 50% }`";
     fn parse(text: &str) -> Option<Self> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let mean = |text: &str| parse_duration(text).ok().filter(|mean| *mean <= MEAN_MAX);
-        let distribution = match words.as_slice() {
-            [range] => match range.split_once("..") {
-                Some((least, most)) => {
-                    let (least, most) = (mean(least)?, mean(most)?);
-                    (least < most).then_some(Distribution::Uniform { least, most })?
-                }
-                None => Distribution::Constant(mean(range)?),
-            },
-            ["exponential", span] => Distribution::Exponential { mean: positive(mean(span)?)? },
-            ["lognormal", span, "cv", cv] => {
-                let cv = decimal(cv).filter(|cv| *cv > 0.0 && *cv <= CV_MAX)?;
-                Distribution::LogNormal { mean: positive(mean(span)?)?, cv }
-            }
-            ["erlang", span, "shape", shape] => {
-                let shape = shape.parse().ok().filter(|shape| (1..=SHAPE_MAX).contains(shape))?;
-                Distribution::Erlang { shape, mean: positive(mean(span)?)? }
-            }
-            ["hyperexponential", span, "cv", cv] => {
-                let cv = decimal(cv).filter(|cv| *cv > 1.0 && *cv <= CV_MAX)?;
-                Distribution::HyperExponential { mean: positive(mean(span)?)?, cv }
-            }
-            _ => return None,
-        };
-        Some(Times(distribution))
+        random(text, |text| parse_duration(text).ok().filter(|mean| *mean <= MEAN_MAX)).map(Times)
     }
+}
+
+/// A distribution on one line, with amounts that are read by `mean`.
+fn random(text: &str, mean: impl Fn(&str) -> Option<Duration>) -> Option<Distribution> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    Some(match words.as_slice() {
+        [range] => match range.split_once("..") {
+            Some((least, most)) => {
+                let (least, most) = (mean(least)?, mean(most)?);
+                (least < most).then_some(Distribution::Uniform { least, most })?
+            }
+            None => Distribution::Constant(mean(range)?),
+        },
+        ["exponential", span] => Distribution::Exponential { mean: positive(mean(span)?)? },
+        ["lognormal", span, "cv", cv] => {
+            let cv = decimal(cv).filter(|cv| *cv > 0.0 && *cv <= CV_MAX)?;
+            Distribution::LogNormal { mean: positive(mean(span)?)?, cv }
+        }
+        ["erlang", span, "shape", shape] => {
+            let shape = shape.parse().ok().filter(|shape| (1..=SHAPE_MAX).contains(shape))?;
+            Distribution::Erlang { shape, mean: positive(mean(span)?)? }
+        }
+        ["hyperexponential", span, "cv", cv] => {
+            let cv = decimal(cv).filter(|cv| *cv > 1.0 && *cv <= CV_MAX)?;
+            Distribution::HyperExponential { mean: positive(mean(span)?)?, cv }
+        }
+        _ => return None,
+    })
 }
 
 fn positive(span: Duration) -> Option<Duration> {
     (!span.is_zero()).then_some(span)
 }
 
+/// A random size on one line, or a measured histogram as a list.
+#[derive(Debug, Clone)]
+pub(crate) struct RandomSizes(pub(crate) Sizes);
+
+impl Read for RandomSizes {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+        match &node.kind {
+            Kind::List(_) => {
+                let bins = Vec::<At<SizesBin>>::read(node, path, report)?;
+                let points = bins.iter().map(|at| (as_time(at.value.at_most.value.0), &at.value.share));
+                let help = "write as in `[{ at_most: 2KiB, share: 50% }, { at_most: 20KiB, share: 100% }]`";
+                rising(points, node, path, help, report).map(|all| RandomSizes(Sizes::of_nanoseconds(all)))
+            }
+            _ => fields::read_scalar(node, path, report),
+        }
+    }
+}
+
+impl JsonSchema for RandomSizes {
+    fn schema_name() -> Cow<'static, str> {
+        "RandomSizes".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let bin = generator.subschema_for::<SizesBin>();
+        json_schema!({ "anyOf": [{ "type": ["integer", "string"] }, { "type": "array", "items": bin }] })
+    }
+}
+
+impl Scalar for RandomSizes {
+    const EXPECTED: &'static str = "a random size, such as `512` (always), `1KiB..3KiB`, `exponential 10KiB`, \
+         `lognormal 10KiB cv 0.6`, or a list of `{ at_most: 2KiB, share: 50% }`";
+    fn parse(text: &str) -> Option<Self> {
+        let size = |text: &str| text.parse().ok().filter(|size: &Bytes| size.get() <= SIZE_MAX).map(as_time);
+        random(text, size).map(|all| RandomSizes(Sizes::of_nanoseconds(all)))
+    }
+}
+
+fn as_time(size: Bytes) -> Duration {
+    Duration::from_nanos(size.get())
+}
+
 fields::tables! {
+    /// A bin of a measured histogram of sizes.
+    SizesBin {
+        /// The upper end of the bin.
+        at_most: At<fields::Size>,
+        /// The share of all sizes up to this end; it rises to 100%.
+        share: At<Share>,
+    }
+
     /// A bin of a measured histogram.
     TimesBin {
         /// The upper end of the bin.
@@ -386,15 +438,26 @@ fields::tables! {
 
 fn measured(node: &Node, path: &str, report: &mut Report) -> Option<Distribution> {
     let bins = Vec::<At<TimesBin>>::read(node, path, report)?;
-    let points: Vec<(Duration, f64)> =
-        bins.iter().map(|at| (at.value.at_most.value.0, at.value.share.value.0.get())).collect();
+    let points = bins.iter().map(|at| (at.value.at_most.value.0, &at.value.share));
+    let help = "write as in `[{ at_most: 5ms, share: 50% }, { at_most: 20ms, share: 100% }]`";
+    rising(points, node, path, help, report)
+}
+
+/// The distribution of a histogram, if its ends and shares rise, these to 100 %.
+fn rising<'a>(
+    points: impl Iterator<Item = (Duration, &'a At<Share>)>,
+    node: &Node,
+    path: &str,
+    help: &str,
+    report: &mut Report,
+) -> Option<Distribution> {
+    let points: Vec<(Duration, f64)> = points.map(|(end, share)| (end, share.value.0.get())).collect();
     let rises = points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1);
     let whole = points.last().is_some_and(|last| last.1 == 1.0);
     if !(rises && whole) {
         let place = fields::place(node, path);
         if !report.knows_of(path) {
-            let message = "a histogram whose times and shares do not rise to 100%".to_owned();
-            let help = "write as in `[{ at_most: 5ms, share: 50% }, { at_most: 20ms, share: 100% }]`";
+            let message = "a histogram whose ends and shares do not rise to 100%".to_owned();
             report.wrong(&place, message, "this list", help.to_owned());
         }
         return None;
@@ -428,6 +491,8 @@ impl Scalar for Change {
 
 /// A mean above this is probably an error in the unit.
 const MEAN_MAX: Duration = Duration::from_secs(3600);
+/// A mean above this is no response of a web service.
+const SIZE_MAX: u64 = 1 << 40;
 /// No measured time varies this much; above it, the mean depends on values that do not occur in a run.
 const CV_MAX: f64 = 20.0;
 const SHAPE_MAX: u32 = 1000;
@@ -435,6 +500,21 @@ const SHAPE_MAX: u32 = 1000;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        let bytes = Duration::from_nanos;
+        for (text, distribution) in [
+            ("512", Distribution::Constant(bytes(512))),
+            ("1KiB..3KiB", Distribution::Uniform { least: bytes(1024), most: bytes(3072) }),
+            ("lognormal 10kB cv 0.6", Distribution::LogNormal { mean: bytes(10_000), cv: 0.6 }),
+        ] {
+            assert_eq!(RandomSizes::parse(text).unwrap().0, Sizes::of_nanoseconds(distribution), "{text}");
+        }
+        for text in ["", "5ms", "3KiB..1KiB", "lognormal 10KiB", "-1", "2000GiB"] {
+            assert!(RandomSizes::parse(text).is_none(), "{text}");
+        }
+    }
 
     #[test]
     fn times_are_read() {

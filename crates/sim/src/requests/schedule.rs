@@ -1,8 +1,10 @@
 //! The arrivals of an open model with what each request draws, without a fleet: to send the same requests to a real one.
 
 use super::Requests;
+use super::draw::draw_of;
 use super::program::Op;
 use crate::settings::{CLIENT, KeyId, System};
+use stats::Draw;
 use std::time::Duration;
 use units::Timestamp;
 
@@ -19,6 +21,8 @@ pub struct Arrival {
     pub wait: Duration,
     /// The value of the key `client`, if the requests have one.
     pub client: Option<u32>,
+    /// Bytes of the body of its response, if its endpoint has sizes.
+    pub bytes: Option<u64>,
 }
 
 impl Requests {
@@ -36,6 +40,11 @@ impl Requests {
             .iter()
             .position(|key| key.name.eq_ignore_ascii_case(CLIENT))
             .map(|place| KeyId(place as u16));
+        let endpoints = system.services.first().map_or(&[][..], |first| &first.endpoints);
+        let sizes: Vec<Option<Draw>> = endpoints
+            .iter()
+            .map(|one| one.bytes.as_ref().map(|sizes| draw_of(sizes.nanoseconds())))
+            .collect();
         std::iter::from_fn(move || {
             if plant.arrivals.next() >= end {
                 return None;
@@ -53,7 +62,11 @@ impl Requests {
                 cpu = Duration::from_nanos(of_cpu.draw(&mut draws) as u64);
                 wait = Duration::from_nanos(of_wait.draw(&mut draws) as u64);
             }
-            Some(Arrival { at, endpoint: usize::from(endpoint), cpu, wait, client })
+            let endpoint = usize::from(endpoint);
+            // Drawn last: the times are those of the same case without sizes.
+            let size = sizes.get(endpoint).and_then(Option::as_ref);
+            let bytes = size.map(|size| size.draw(&mut draws).round() as u64);
+            Some(Arrival { at, endpoint, cpu, wait, client, bytes })
         })
     }
 }

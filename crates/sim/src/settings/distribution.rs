@@ -1,4 +1,4 @@
-//! Random times.
+//! Random times and sizes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,5 +88,26 @@ impl Distribution {
                 Distribution::Empirical(points.iter().map(|(time, share)| (times(time), *share)).collect())
             }
         }
+    }
+}
+
+/// A distribution of sizes, in whole bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sizes(Distribution);
+
+impl Sizes {
+    /// Sizes that are distributed like these times, with a byte for each nanosecond.
+    pub fn of_nanoseconds(distribution: Distribution) -> Self {
+        Sizes(distribution)
+    }
+
+    /// Always this many bytes.
+    pub fn constant(bytes: u64) -> Self {
+        Sizes(Distribution::Constant(Duration::from_nanos(bytes)))
+    }
+
+    /// The distribution, with a nanosecond for each byte.
+    pub(crate) fn nanoseconds(&self) -> &Distribution {
+        &self.0
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Admission, Deployment, Distribution, Failure, Host, KeyId, Price, RequestPriority, Scaling, Server,
-    Start, Zones,
+    Sizes, Start, Zones,
 };
 use control::admission::WaitingSettings;
 use control::balance::ejection;
@@ -84,12 +84,15 @@ pub struct Endpoint {
     /// The priority class of its requests at the limits before the balancer, as on a route of its own;
     /// [`None`](RequestPriority::None): that of the service.
     pub priority: RequestPriority,
+    /// Size of the body of a response, for lists of requests; it takes no time. `None` where it is not known.
+    pub bytes: Option<Sizes>,
 }
 
 impl Endpoint {
     /// The only kind of request: with these steps, without errors.
     pub fn new(name: impl Into<String>, steps: Vec<Step>) -> Self {
-        Endpoint { name: name.into(), share: 1.0, steps, errors: 0.0, priority: RequestPriority::None }
+        let priority = RequestPriority::None;
+        Endpoint { name: name.into(), share: 1.0, steps, errors: 0.0, priority, bytes: None }
     }
 }
 

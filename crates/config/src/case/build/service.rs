@@ -102,7 +102,8 @@ impl Builder<'_> {
                 self.report.wrong(&at.place, message, "no effect", help);
             }
             let priority = priority.map_or(RequestPriority::None, |at| self.priority(at));
-            endpoints.push(Endpoint { name: named.name.clone(), share, steps, errors, priority });
+            let bytes = table.bytes.as_ref().map(|at| at.value.0.clone());
+            endpoints.push(Endpoint { name: named.name.clone(), share, steps, errors, priority, bytes });
         }
         if endpoints.is_empty()
             && self.report.problems.len() == known

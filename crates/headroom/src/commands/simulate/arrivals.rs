@@ -29,7 +29,7 @@ pub fn write(stage: &Stage, mut out: &mut dyn Write) -> io::Result<()> {
         let (method, url) = named.get(arrival.endpoint).cloned().unwrap_or_default();
         let at = Some(At { micros, whole_second: false, edge: Edge::Start });
         let user = arrival.client.map(|client| client.to_string());
-        write_line(&mut out, &Entry { at, method, url, user, ..Entry::default() })?;
+        write_line(&mut out, &Entry { at, method, url, user, bytes: arrival.bytes, ..Entry::default() })?;
     }
     Ok(())
 }

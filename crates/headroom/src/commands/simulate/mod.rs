@@ -103,8 +103,8 @@ pub struct Args {
 
     /// Write the requests that arrive in one stage, one JSON object a line, as a capture of the gateway
     ///
-    /// With time, path and user: the path is from the name of the endpoint (GET-cart is GET /cart), the user is the value of the
-    /// key `client` of the traffic. `headroom fidelity` and `headroom replay` read them. Needs traffic with a rate: when users send
+    /// With time, path, user and size: the path is from the name of the endpoint (GET-cart is GET /cart), the user is the value of
+    /// the key `client` of the traffic, the size of the response is from the `bytes` of the endpoint. `headroom fidelity` and `headroom replay` read them. Needs traffic with a rate: when users send
     /// depends on the responses.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     request_log: Option<PathBuf>,
