@@ -24,6 +24,7 @@ use control::alarm::AlarmSettings;
 use control::metric::MetricId;
 use control::scaling::{AlarmId, Names, PolicyId};
 use load::Load;
+pub use load::{Demand, demands};
 use std::fmt;
 
 /// A property of a policy that a user should know before running it.

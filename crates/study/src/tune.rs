@@ -113,9 +113,11 @@ pub struct Shell<'a> {
 pub fn tune(case: &Case, stage: usize, asked: &Asked, shell: &Shell<'_>) -> Result<Tune, NoTune> {
     let mut dimensions = case.dimensions(stage, &asked.also);
     refuse::early(case, stage, &dimensions)?;
-    let mut scenarios = scenario::scenarios(&case.stages[stage], asked.growth);
-    if scenarios.in_days && without_forecasts(&mut dimensions) {
-        scenarios.note += "; a forecast needs the days before, so predictive scaling was not tried";
+    let forecasts = dimensions.iter().any(is_forecast);
+    let mut scenarios = scenario::scenarios(&case.stages[stage], asked.growth, forecasts);
+    if forecasts && scenarios.in_days && !scenarios.has_before {
+        dimensions.iter_mut().filter(|one| is_forecast(one)).for_each(|one| one.choices.truncate(1));
+        scenarios.note += "; a forecast needs a day before each, so predictive scaling was not tried";
     }
     let mut evaluator = Evaluator::new(case, stage, &dimensions, scenarios, asked, shell);
     refuse::infeasible(&mut evaluator)?;
@@ -142,13 +144,9 @@ pub fn tune(case: &Case, stage: usize, asked: &Asked, shell: &Shell<'_>) -> Resu
     Ok(result::result(&mut evaluator, &judge, best, search.evaluated(), asked))
 }
 
-/// Leaves predictive scaling out where it is not today's; whether there was any.
-fn without_forecasts(dimensions: &mut [Dimension]) -> bool {
-    let is_forecast = |dimension: &&mut Dimension| {
-        dimension.key.ends_with("policies.forecast") && dimension.today == 0 && dimension.choices.len() > 1
-    };
-    let found = dimensions.iter_mut().filter(is_forecast).map(|dimension| dimension.choices.truncate(1));
-    found.count() > 0
+/// Whether it is predictive scaling that is not today's.
+fn is_forecast(dimension: &Dimension) -> bool {
+    dimension.key.ends_with("policies.forecast") && dimension.today == 0 && dimension.choices.len() > 1
 }
 
 fn plain(dimension: &Dimension) -> search::Dimension {

@@ -59,6 +59,20 @@ impl Load {
     }
 }
 
+/// What the requests that enter a system ask of a service, on average.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Demand {
+    /// Requests to the service for each request that enters.
+    pub visits: f64,
+    /// Processor time of a request to it, in seconds on a core of speed 1, without what its front workers use.
+    pub cpu: f64,
+}
+
+/// The demand on each service.
+pub fn demands(system: &System) -> Vec<Demand> {
+    loads(system).iter().map(|load| Demand { visits: load.visits, cpu: load.cpu }).collect()
+}
+
 /// The load of each service.
 pub(super) fn loads(system: &System) -> Vec<Load> {
     let (rates, bin) = match &system.traffic {

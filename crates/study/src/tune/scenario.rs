@@ -3,7 +3,9 @@
 use config::case::Stage;
 use control::scaling::Policy as AwsPolicy;
 use control::scaling::keda::Trigger;
-use sim::settings::{Failure, MINUTE, Noise, System, Traffic, ZoneFailure};
+use control::scaling::predictive::Load;
+use sim::lint::{Demand, demands};
+use sim::settings::{Failure, Host, MINUTE, Noise, Policy, Service, System, Traffic, ZoneFailure};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ pub(super) struct Scenario {
     pub(super) name: String,
     pub(super) seed: u64,
     traffic: Traffic,
+    /// Requests a second in each hour before it, oldest first: what a forecast learns from. Empty where that is not known.
+    before: Arc<[f64]>,
     measured: Duration,
     disturbance: Option<Disturbance>,
 }
@@ -64,8 +68,10 @@ pub(super) struct Scenarios {
     pub(super) unseen: Vec<Scenario>,
     /// Whether those are days of the traffic, not the same day with other noise.
     are_days: bool,
-    /// Whether the traffic is simulated day by day, without the days before.
+    /// Whether the traffic is simulated day by day,
     pub(super) in_days: bool,
+    /// and what was before each day is known.
+    pub(super) has_before: bool,
     /// How days are made.
     pub(super) note: String,
 }
@@ -112,6 +118,11 @@ impl Scenario {
             seed: self.seed,
             ..system.clone()
         };
+        if !self.before.is_empty() {
+            for (demand, service) in demands(&system).into_iter().zip(&mut system.services) {
+                remember(service, demand, &self.before);
+            }
+        }
         match self.disturbance {
             None => {}
             Some(Disturbance::Loss(at, Times { lasts, noticed, .. })) => {
@@ -139,14 +150,37 @@ impl Scenario {
     }
 }
 
-/// The scenarios of a system.
-pub(super) fn scenarios(stage: &Stage, growth: f64) -> Scenarios {
+/// Gives forecasts that know nothing the load of the hours before.
+fn remember(service: &mut Service, demand: Demand, before: &[f64]) {
+    let allotted = |host: &Host| {
+        let cores = f64::from(host.cores);
+        host.speed * host.quota.map_or(cores, |quota| quota.cores.min(cores))
+    };
+    let cores = service.hosts.iter().map(allotted).sum::<f64>() / service.hosts.len().max(1) as f64;
+    let Policy::Aws(aws) = &mut service.scaling.policy else { return };
+    for policy in &mut aws.scaler.policies {
+        let AwsPolicy::Predictive(forecast) = policy else { continue };
+        // The load of a minute, for each request a second that enters.
+        let of_minute = match forecast.load {
+            Load::Requests => 60.0 * demand.visits,
+            Load::Cpu => 100.0 * demand.visits * demand.cpu / cores,
+        };
+        if forecast.history.is_empty() {
+            forecast.history = before.iter().map(|rate| Some(60.0 * of_minute * rate)).collect();
+        }
+    }
+}
+
+/// The scenarios of a system. `forecasts`: whether candidates have forecasts, which need a day before each.
+pub(super) fn scenarios(stage: &Stage, growth: f64, forecasts: bool) -> Scenarios {
     let (system, whole_day) = (&stage.system, stage.day);
     let times = Times::of(system.row, whole_day);
     let days = (system.measured.as_nanos() / whole_day.as_nanos().max(1)) as usize;
     let needs_all = system.services.iter().any(|service| needs_all_days(&service.scaling.policy));
+    // The first day has none before it.
+    let first = usize::from(forecasts && days > DAYS_MIN && whole_day >= HOUR);
     let blocks = match &system.traffic {
-        Traffic::Open { .. } if days >= DAYS_MIN && !needs_all => days,
+        Traffic::Open { .. } if days >= DAYS_MIN && !needs_all => days - first,
         _ => 1,
     };
     // Days of one day of traffic differ by noise; those of several are real ones.
@@ -154,11 +188,14 @@ pub(super) fn scenarios(stage: &Stage, growth: f64) -> Scenarios {
     let (unseen_traffic, is_assumed) =
         if blocks == 1 { (&noisy, is_assumed) } else { (&system.traffic, false) };
     let day = |number: usize, traffic: &Traffic, seed: u64, name: String| {
-        let (traffic, measured) = match blocks {
-            1 => (traffic.clone(), system.measured),
-            _ => (cut(traffic, whole_day * number as u32, system.warm_up + whole_day), whole_day),
-        };
-        Scenario { name, seed, traffic, measured, disturbance: None }
+        if blocks == 1 {
+            let (traffic, measured) = (traffic.clone(), system.measured);
+            return Scenario { name, seed, traffic, before: Arc::from([]), measured, disturbance: None };
+        }
+        let begins = whole_day * (first + number) as u32;
+        let before = if first > 0 { hours(traffic, begins) } else { Arc::from([]) };
+        let traffic = cut(traffic, begins, system.warm_up + whole_day);
+        Scenario { name, seed, traffic, before, measured: whole_day, disturbance: None }
     };
     let seed = |number: usize| system.seed.wrapping_add(number as u64);
     let seen = if blocks == 1 { SEEDS } else { blocks.div_ceil(2).clamp(SEEDS, SEEN_MAX) };
@@ -175,27 +212,32 @@ pub(super) fn scenarios(stage: &Stage, growth: f64) -> Scenarios {
     let unseen = others.iter().step_by(step).take(UNSEEN).enumerate().map(|(number, place)| {
         day(*place, unseen_traffic, seed(seen + number), format!("unseen day {}", number + 1))
     });
-    let first = &usual[0];
-    let peak = peak(first, system.warm_up, times);
+    let usual_day = &usual[0];
+    let peak = peak(usual_day, system.warm_up, times);
     let stressed = |name: &str, traffic: Traffic, disturbance| Scenario {
         name: name.to_owned(),
         traffic,
         disturbance,
-        ..first.clone()
+        ..usual_day.clone()
     };
     let mut stress = Vec::new();
     if growth != 0.0 {
-        let grown = scaled(&first.traffic, 1.0 + growth);
-        stress.push(stressed(&format!("growth of {:.0} %", 100.0 * growth), grown, None));
+        let grown = stressed(
+            &format!("growth of {:.0} %", 100.0 * growth),
+            scaled(&usual_day.traffic, 1.0 + growth),
+            None,
+        );
+        let before = usual_day.before.iter().map(|rate| rate * (1.0 + growth)).collect();
+        stress.push(Scenario { before, ..grown });
     }
-    if let Some(crowd) = crowd(&first.traffic, system.warm_up + first.measured, peak, times) {
+    if let Some(crowd) = crowd(&usual_day.traffic, system.warm_up + usual_day.measured, peak, times) {
         stress.push(stressed("flash crowd", crowd, None));
     }
     let zones = system.services.iter().any(|service| service.zones.names.len() > 1);
     let lost = if zones { "loss of a zone" } else { "loss of an instance" };
-    stress.push(stressed(lost, first.traffic.clone(), Some(Disturbance::Loss(peak, times))));
-    stress.push(stressed("slower starts", first.traffic.clone(), Some(Disturbance::SlowStarts)));
-    let note = match (blocks, is_assumed) {
+    stress.push(stressed(lost, usual_day.traffic.clone(), Some(Disturbance::Loss(peak, times))));
+    stress.push(stressed("slower starts", usual_day.traffic.clone(), Some(Disturbance::SlowStarts)));
+    let mut note = match (blocks, is_assumed) {
         (1, true) => "days differ by noise that was assumed (sigma 0.06, phi 0.9), because the traffic has fewer than \
                       three days and no `noise`; search and figures of `today` and `best` have the traffic of the file"
             .to_owned(),
@@ -211,12 +253,15 @@ pub(super) fn scenarios(stage: &Stage, growth: f64) -> Scenarios {
     if blocks > 1 && !are_days {
         unseen.extend(usual.iter().cloned());
     }
-    Scenarios { usual, stress, unseen, are_days, in_days: blocks > 1, note }
+    let (in_days, has_before) = (blocks > 1, blocks > 1 && first > 0);
+    if has_before {
+        note += "; forecasts know the days before each of them";
+    }
+    Scenarios { usual, stress, unseen, are_days, in_days, has_before, note }
 }
 
 /// Whether a day cannot stand for another one: a schedule may have weekdays and dates, and a forecast needs the days before.
-fn needs_all_days(policy: &sim::settings::Policy) -> bool {
-    use sim::settings::Policy;
+fn needs_all_days(policy: &Policy) -> bool {
     match policy {
         Policy::Aws(aws) => {
             let is_forecast = |policy: &AwsPolicy| matches!(policy, AwsPolicy::Predictive(_));
@@ -251,6 +296,18 @@ fn cut(traffic: &Traffic, from: Duration, length: Duration) -> Traffic {
         }
         closed => closed.clone(),
     }
+}
+
+/// Requests a second in the hours until then, each a mean of its bins.
+fn hours(traffic: &Traffic, until: Duration) -> Arc<[f64]> {
+    let Traffic::Open { rates, bin, .. } = traffic else { return Arc::from([]) };
+    let place = |at: Duration| (at.as_nanos() / bin.as_nanos().max(1)) as usize;
+    let mean = |hour: u32| {
+        let from = place(HOUR * hour);
+        let part = rates.get(from..place(HOUR * (hour + 1)).max(from + 1))?;
+        Some(part.iter().sum::<f64>() / part.len() as f64)
+    };
+    (0..(until.as_secs() / HOUR.as_secs()) as u32).map_while(mean).collect()
 }
 
 fn scaled(traffic: &Traffic, factor: f64) -> Traffic {
@@ -292,6 +349,7 @@ fn crowd(traffic: &Traffic, length: Duration, peak: Duration, times: Times) -> O
     Some(Traffic::Open { rates, bin: fine, arrivals: *arrivals, noise: *noise })
 }
 
+const HOUR: Duration = Duration::from_secs(3600);
 /// Two failed health checks, in a fleet with rows of a minute.
 const NOTICED: Duration = Duration::from_secs(20);
 /// Days that are simulated request by request.

@@ -147,19 +147,53 @@ fn cases_that_cannot_be_tuned_are_refused_with_the_way_out() {
     }
 }
 
-#[test]
-fn days_of_a_week_are_cut_from_its_traffic() {
+/// The case with a week of traffic: on the first day 60 requests an hour, on each day
+/// after it 60 more.
+fn week(text: &str) -> Case {
     let rates: Vec<String> = (0..7 * 24).map(|hour| format!("{}", 60 * (1 + hour / 24))).collect();
     let folder = tempfile::tempdir().expect("a folder");
     let csv = format!("requests\n{}\n", rates.join("\n"));
     std::fs::write(folder.path().join("week.csv"), csv).expect("a file");
     let traffic = "traffic: { file: week.csv, bin: 1h }";
-    let text = SHOP.lines().map(|line| if line.starts_with("traffic:") { traffic } else { line });
+    let text = text.lines().map(|line| if line.starts_with("traffic:") { traffic } else { line });
     let text: String = text.map(|line| format!("{line}\n")).collect();
-    let case = parse("week.yaml", &text, folder.path(), Given::default())
-        .unwrap_or_else(|problems| panic!("{problems}"));
+    parse("week.yaml", &text, folder.path(), Given::default()).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn forecasts_know_the_days_before_each_day() {
+    let reactive = week(SHOP);
+    let policies = "policies:\n        forecast: { predict: cpu, target: 50% }\n";
+    let predictive = week(&SHOP.replace("policies:\n", policies));
+    let scenarios = scenario::scenarios(&reactive.stages[0], 0.0, true);
+    let days: Vec<_> = scenarios.usual.iter().chain(&scenarios.unseen).collect();
+    // The first day has none before it.
+    assert_eq!(days.len(), 6);
+    let mut hours = Vec::new();
+    for day in days {
+        let system = day.of(&predictive.stages[0].system);
+        let sim::settings::Policy::Aws(aws) = &system.services[0].scaling.policy else { panic!("of AWS") };
+        let history = aws.scaler.policies.iter().find_map(|policy| match policy {
+            control::scaling::Policy::Predictive(forecast) => Some(&forecast.history),
+            _ => None,
+        });
+        let history = history.expect("a forecast");
+        // 200 ms of one core each, in percent of an instance minute by minute. The warm-up is an hour before the first day.
+        for (hour, load) in history.iter().enumerate() {
+            let requests = 60.0 * (1 + hour.saturating_sub(1) / 24) as f64;
+            assert!((load.expect("a load") - requests * 0.2 * 100.0 / 60.0).abs() < 1e-6, "{hour}: {load:?}");
+        }
+        hours.push(history.len());
+    }
+    hours.sort_unstable();
+    assert_eq!(hours, [24, 48, 72, 96, 120, 144]);
+}
+
+#[test]
+fn days_of_a_week_are_cut_from_its_traffic() {
+    let case = week(SHOP);
     let system = &case.stages[0].system;
-    let scenarios = scenario::scenarios(&case.stages[0], 0.0);
+    let scenarios = scenario::scenarios(&case.stages[0], 0.0, false);
     let mean = |scenario: &scenario::Scenario| {
         let day = scenario.of(system);
         assert_eq!(day.measured, std::time::Duration::from_secs(86_400));
