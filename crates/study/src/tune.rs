@@ -115,7 +115,7 @@ pub fn tune(case: &Case, stage: usize, asked: &Asked, shell: &Shell<'_>) -> Resu
     refuse::early(case, stage, &dimensions)?;
     let forecasts = dimensions.iter().any(is_forecast);
     let mut scenarios = scenario::scenarios(&case.stages[stage], asked.growth, forecasts);
-    if forecasts && scenarios.in_days && !scenarios.has_before {
+    if forecasts && scenarios.in_days && !scenarios.have_before() {
         dimensions.iter_mut().filter(|one| is_forecast(one)).for_each(|one| one.choices.truncate(1));
         scenarios.note += "; a forecast needs a day before each, so predictive scaling was not tried";
     }

@@ -17,6 +17,7 @@ use gateway::settings::AdminAddress;
 use scaler::settings::{
     Address, Aws, AwsFleet, Ends, Gateway, Kubernetes, Limits, Live, Processes, Prometheus, Requests, Serve,
 };
+use sim::settings::Host;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ impl Case {
         let processes = section.processes.clone().map(|(processes, drain)| Processes {
             drain: drain.unwrap_or(found.start.drain),
             // As the simulator divides it.
-            cores: processes.cores.or_else(|| found.hosts.first().map(allotted)),
+            cores: processes.cores.or_else(|| found.hosts.first().map(Host::allotted)),
             ends: match scaling.ends {
                 sim::settings::Ends::Oldest => Ends::Oldest,
                 sim::settings::Ends::Newest => Ends::Newest,
@@ -71,8 +72,11 @@ impl Case {
             kubernetes: section
                 .kubernetes
                 .clone()
-                .map(|target| Kubernetes { cores: found.hosts.first().map(allotted), ..target }),
-            aws: section.aws.clone().map(|target| Aws { cores: found.hosts.first().map(allotted), ..target }),
+                .map(|target| Kubernetes { cores: found.hosts.first().map(Host::allotted), ..target }),
+            aws: section
+                .aws
+                .clone()
+                .map(|target| Aws { cores: found.hosts.first().map(Host::allotted), ..target }),
             guard: GuardSettings { min, max, ..section.guard.clone() },
             period: section.period,
             stale_after: section.stale_after,
@@ -80,12 +84,6 @@ impl Case {
             serve: section.serve.clone(),
         })
     }
-}
-
-/// The cores that an instance may use.
-fn allotted(host: &sim::settings::Host) -> f64 {
-    let cores = f64::from(host.cores);
-    host.quota.map_or(cores, |quota| quota.cores.min(cores))
 }
 
 /// The section of a file, unless the report says what is wrong with it. Paths are relative to `base`.

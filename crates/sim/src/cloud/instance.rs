@@ -94,7 +94,6 @@ impl Instance {
         let credits = Balance::new(kind);
         let cores = f64::from(kind.cores);
         let left = 1.0 - kind.steal.map_or(0.0, |steal| steal.share.clamp(0.0, 1.0));
-        let allotted = kind.quota.map_or(cores, |quota| quota.cores.min(cores));
         Instance {
             launch,
             phase: Phase::Provisioning,
@@ -107,7 +106,7 @@ impl Instance {
             credits,
             ready_since: None,
             started: now,
-            allotted,
+            allotted: kind.allotted(),
             fine: Meter::default(),
             row: Meter::default(),
             meter: Meter::default(),

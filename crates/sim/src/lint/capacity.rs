@@ -41,7 +41,7 @@ impl Capacity {
     fn on(host: &Host, service: &Service, load: &Load) -> Option<Self> {
         let server = &service.server;
         let cores = f64::from(host.cores);
-        let allotted = host.quota.map_or(cores, |quota| quota.cores.min(cores));
+        let allotted = host.allotted();
         let stolen = host.steal.map_or(0.0, |steal| steal.share);
         let free = (cores * (1.0 - stolen)).min(allotted) - host.background;
         let (front_cpu, front_wait) = server.front.as_ref().map_or((0.0, 0.0), |front| {

@@ -1,7 +1,7 @@
 //! The traps of horizontal pod autoscalers, in words.
 
 use super::{Finding, Rule, Subject};
-use crate::settings::HpaScaling;
+use crate::settings::{Host, HpaScaling};
 use control::scaling::hpa::{PodFacts, Trap};
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
@@ -13,11 +13,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// Of several kinds of hosts the largest counts.
 fn facts(subject: &Subject<'_>, hpa: &HpaScaling) -> PodFacts {
-    let allotted = subject.service.hosts.iter().map(|host| {
-        let cores = f64::from(host.cores);
-        host.quota.map_or(cores, |quota| quota.cores.min(cores))
-    });
-    let limit = allotted.fold(0.0, f64::max);
+    let limit = subject.service.hosts.iter().map(Host::allotted).fold(0.0, f64::max);
     // Averages of single syncs are a little above the mean.
     let usable = subject.capacity.map_or(limit, |capacity| (NOISE * capacity.used).min(limit));
     let start = &subject.service.start;

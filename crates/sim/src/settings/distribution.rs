@@ -101,11 +101,6 @@ impl Sizes {
         Sizes(distribution)
     }
 
-    /// Always this many bytes.
-    pub fn constant(bytes: u64) -> Self {
-        Sizes(Distribution::Constant(Duration::from_nanos(bytes)))
-    }
-
     /// The distribution, with a nanosecond for each byte.
     pub(crate) fn nanoseconds(&self) -> &Distribution {
         &self.0

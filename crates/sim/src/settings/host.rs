@@ -38,6 +38,12 @@ impl Host {
             steal: None,
         }
     }
+
+    /// The cores that it may use: those of its quota, if they are fewer than it has.
+    pub fn allotted(&self) -> f64 {
+        let cores = f64::from(self.cores);
+        self.quota.map_or(cores, |quota| quota.cores.min(cores))
+    }
 }
 
 /// A processor quota by period, as the Linux kernel enforces it (CFS bandwidth control): once the quota of a period is

@@ -5,7 +5,7 @@ use control::scaling::Policy as AwsPolicy;
 use control::scaling::keda::Trigger;
 use control::scaling::predictive::Load;
 use sim::lint::{Demand, demands};
-use sim::settings::{Failure, Host, MINUTE, Noise, Policy, Service, System, Traffic, ZoneFailure};
+use sim::settings::{Failure, MINUTE, Noise, Policy, Service, System, Traffic, ZoneFailure};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,15 +68,18 @@ pub(super) struct Scenarios {
     pub(super) unseen: Vec<Scenario>,
     /// Whether those are days of the traffic, not the same day with other noise.
     are_days: bool,
-    /// Whether the traffic is simulated day by day,
+    /// Whether the traffic is simulated day by day.
     pub(super) in_days: bool,
-    /// and what was before each day is known.
-    pub(super) has_before: bool,
     /// How days are made.
     pub(super) note: String,
 }
 
 impl Scenarios {
+    /// Whether it is known what was before each day, so that forecasts can be made.
+    pub(super) fn have_before(&self) -> bool {
+        !self.usual[0].before.is_empty()
+    }
+
     /// Days on which the best has to hold, beside the first [`SEEDS`], request by request: all that the traffic has, again with
     /// other random numbers, as long as that does not take too long. A policy with a minute outside the goal in two weeks
     /// has none in most of them.
@@ -152,11 +155,8 @@ impl Scenario {
 
 /// Gives forecasts that know nothing the load of the hours before.
 fn remember(service: &mut Service, demand: Demand, before: &[f64]) {
-    let allotted = |host: &Host| {
-        let cores = f64::from(host.cores);
-        host.speed * host.quota.map_or(cores, |quota| quota.cores.min(cores))
-    };
-    let cores = service.hosts.iter().map(allotted).sum::<f64>() / service.hosts.len().max(1) as f64;
+    let all: f64 = service.hosts.iter().map(|host| host.speed * host.allotted()).sum();
+    let cores = all / service.hosts.len().max(1) as f64;
     let Policy::Aws(aws) = &mut service.scaling.policy else { return };
     for policy in &mut aws.scaler.policies {
         let AwsPolicy::Predictive(forecast) = policy else { continue };
@@ -178,9 +178,9 @@ pub(super) fn scenarios(stage: &Stage, growth: f64, forecasts: bool) -> Scenario
     let days = (system.measured.as_nanos() / whole_day.as_nanos().max(1)) as usize;
     let needs_all = system.services.iter().any(|service| needs_all_days(&service.scaling.policy));
     // The first day has none before it.
-    let first = usize::from(forecasts && days > DAYS_MIN && whole_day >= HOUR);
+    let skipped = usize::from(forecasts && days > DAYS_MIN && whole_day >= HOUR);
     let blocks = match &system.traffic {
-        Traffic::Open { .. } if days >= DAYS_MIN && !needs_all => days - first,
+        Traffic::Open { .. } if days >= DAYS_MIN && !needs_all => days - skipped,
         _ => 1,
     };
     // Days of one day of traffic differ by noise; those of several are real ones.
@@ -192,8 +192,8 @@ pub(super) fn scenarios(stage: &Stage, growth: f64, forecasts: bool) -> Scenario
             let (traffic, measured) = (traffic.clone(), system.measured);
             return Scenario { name, seed, traffic, before: Arc::from([]), measured, disturbance: None };
         }
-        let begins = whole_day * (first + number) as u32;
-        let before = if first > 0 { hours(traffic, begins) } else { Arc::from([]) };
+        let begins = whole_day * (skipped + number) as u32;
+        let before = if skipped > 0 { hours(traffic, begins) } else { Arc::from([]) };
         let traffic = cut(traffic, begins, system.warm_up + whole_day);
         Scenario { name, seed, traffic, before, measured: whole_day, disturbance: None }
     };
@@ -212,31 +212,31 @@ pub(super) fn scenarios(stage: &Stage, growth: f64, forecasts: bool) -> Scenario
     let unseen = others.iter().step_by(step).take(UNSEEN).enumerate().map(|(number, place)| {
         day(*place, unseen_traffic, seed(seen + number), format!("unseen day {}", number + 1))
     });
-    let usual_day = &usual[0];
-    let peak = peak(usual_day, system.warm_up, times);
+    let first = &usual[0];
+    let peak = peak(first, system.warm_up, times);
     let stressed = |name: &str, traffic: Traffic, disturbance| Scenario {
         name: name.to_owned(),
         traffic,
         disturbance,
-        ..usual_day.clone()
+        ..first.clone()
     };
     let mut stress = Vec::new();
     if growth != 0.0 {
         let grown = stressed(
             &format!("growth of {:.0} %", 100.0 * growth),
-            scaled(&usual_day.traffic, 1.0 + growth),
+            scaled(&first.traffic, 1.0 + growth),
             None,
         );
-        let before = usual_day.before.iter().map(|rate| rate * (1.0 + growth)).collect();
+        let before = first.before.iter().map(|rate| rate * (1.0 + growth)).collect();
         stress.push(Scenario { before, ..grown });
     }
-    if let Some(crowd) = crowd(&usual_day.traffic, system.warm_up + usual_day.measured, peak, times) {
+    if let Some(crowd) = crowd(&first.traffic, system.warm_up + first.measured, peak, times) {
         stress.push(stressed("flash crowd", crowd, None));
     }
     let zones = system.services.iter().any(|service| service.zones.names.len() > 1);
     let lost = if zones { "loss of a zone" } else { "loss of an instance" };
-    stress.push(stressed(lost, usual_day.traffic.clone(), Some(Disturbance::Loss(peak, times))));
-    stress.push(stressed("slower starts", usual_day.traffic.clone(), Some(Disturbance::SlowStarts)));
+    stress.push(stressed(lost, first.traffic.clone(), Some(Disturbance::Loss(peak, times))));
+    stress.push(stressed("slower starts", first.traffic.clone(), Some(Disturbance::SlowStarts)));
     let mut note = match (blocks, is_assumed) {
         (1, true) => "days differ by noise that was assumed (sigma 0.06, phi 0.9), because the traffic has fewer than \
                       three days and no `noise`; search and figures of `today` and `best` have the traffic of the file"
@@ -253,11 +253,10 @@ pub(super) fn scenarios(stage: &Stage, growth: f64, forecasts: bool) -> Scenario
     if blocks > 1 && !are_days {
         unseen.extend(usual.iter().cloned());
     }
-    let (in_days, has_before) = (blocks > 1, blocks > 1 && first > 0);
-    if has_before {
+    if !first.before.is_empty() {
         note += "; forecasts know the days before each of them";
     }
-    Scenarios { usual, stress, unseen, are_days, in_days, has_before, note }
+    Scenarios { usual, stress, unseen, are_days, in_days: blocks > 1, note }
 }
 
 /// Whether a day cannot stand for another one: a schedule may have weekdays and dates, and a forecast needs the days before.
