@@ -211,6 +211,8 @@ pub enum Primary {
     Errors,
     /// Processor time of a request.
     ProcessorTime,
+    /// That of the workers of a gateway alone, which serve live requests; only with `mirroring`.
+    LiveProcessorTime,
     /// Memory of the service.
     Memory,
 }

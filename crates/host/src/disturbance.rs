@@ -45,6 +45,8 @@ pub struct Disturbance {
     pub span: Duration,
     /// The share of all processor time that the hypervisor gave to other guests.
     pub stolen: Option<Ratio>,
+    /// How many ticks that is a share of: a hundred a second for each processor.
+    pub ticks: Option<u64>,
     /// The share of this process's usable processor time for which its quota made it wait.
     pub throttled: Option<Ratio>,
     /// How many periods of the quota were throttled.
@@ -105,6 +107,7 @@ impl Disturbance {
         Disturbance {
             span,
             stolen: ticks.and_then(|ticks| of_machine(time_of(ticks.stolen))),
+            ticks: ticks.map(|ticks| ticks.total()),
             throttled: throttling.and_then(|since| share(since.waited, span.mul_f64(cores))),
             throttled_periods: throttling.map(|since| since.periods),
             others: both(ticks, own)

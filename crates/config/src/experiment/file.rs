@@ -42,7 +42,7 @@ tables! {
         /// blocks with the control alone find out. Default: unknown.
         shared: Option<At<Text>>,
         /// The measure that decides: `p50`, `p95`, `p99`, `errors`, `processor_time` or `memory`. Default: p50; with `mirroring`,
-        /// processor_time.
+        /// processor_time, or `live_processor_time` in place of `memory`.
         primary: Option<At<Text>>,
         /// Relative effects up to this are called the same. Default: 1%.
         margin: Option<At<Share>>,

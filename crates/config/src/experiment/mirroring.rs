@@ -103,8 +103,9 @@ fn refuse_others(file: &ExperimentTable, report: &mut Report) {
 }
 
 /// The measures that may decide, the usual one first.
-const PRIMARIES: [(&str, Primary); 5] = [
+const PRIMARIES: [(&str, Primary); 6] = [
     ("processor_time", Primary::ProcessorTime),
+    ("live_processor_time", Primary::LiveProcessorTime),
     ("p50", Primary::P50),
     ("p95", Primary::P95),
     ("p99", Primary::P99),

@@ -60,6 +60,9 @@ pub struct Seen {
     pub dropped: u64,
     /// The share of processor time that the hypervisor took away, 0 to 1.
     pub steal: f64,
+    /// The ticks of processor time that this is a share of: the fewer they are, the more of a difference is chance. Zero where
+    /// they are not counted.
+    pub ticks: u64,
     /// The share of periods in which its quota of processor time was used up, 0 to 1.
     pub throttled: f64,
     /// The periods that this is a share of: the fewer they are, the more of a difference is chance. Zero where they are not

@@ -1,5 +1,6 @@
 //! Why a trial ended, and why a candidate was stopped before.
 
+use super::block::Arm;
 use super::void::Void;
 use core::fmt;
 
@@ -14,6 +15,13 @@ pub enum Ended {
     Precise,
     /// Every candidate was stopped.
     Stopped,
+    /// What candidates are compared with gave no response in this many successive blocks.
+    Silent {
+        /// The control or the second control.
+        arm: Arm,
+        /// The number of blocks.
+        blocks: u32,
+    },
     /// Too few blocks counted.
     MostlyVoid {
         /// Blocks that did not count.
@@ -59,8 +67,18 @@ impl fmt::Display for Ended {
             Ended::Decided => f.write_str("the primary measure is decided"),
             Ended::Precise => f.write_str("the interval of the primary measure is as narrow as `precision`"),
             Ended::Stopped => f.write_str("every candidate was stopped"),
+            Ended::Silent { arm, blocks } => {
+                let arm = if *arm == Arm::Control { "the control" } else { "the service beside the control" };
+                write!(f, "{arm} gave no response in {blocks} successive blocks")
+            }
             Ended::MostlyVoid { void, of, last } => {
-                write!(f, "{void} of {of} blocks were void, the last one because {last}")
+                write!(f, "{void} of {of} blocks were void, the last one because {last}")?;
+                match last {
+                    Void::GeneratorLag(_) => f.write_str(
+                        ": give the generator less to send or a core of its own, or raise `max_lag`",
+                    ),
+                    _ => Ok(()),
+                }
             }
         }
     }
@@ -72,5 +90,27 @@ impl fmt::Display for Stopped {
             Stopped::Harm { at_least, .. } => write!(f, "worse by at least {at_least:.3}"),
             Stopped::Dead { blocks } => write!(f, "no response in {blocks} successive blocks"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use core::time::Duration;
+
+    #[test]
+    fn a_late_generator_has_a_way_out() {
+        let void = |reason: Void| mostly_void(&[reason; 12], 2).unwrap().to_string();
+        assert_eq!(
+            void(Void::GeneratorLag(Duration::from_millis(7))),
+            "12 of 14 blocks were void, the last one because the generator was 7.00 ms late at p99: give the generator less to send \
+             or a core of its own, or raise `max_lag`"
+        );
+        assert_eq!(
+            void(Void::Incomplete),
+            "12 of 14 blocks were void, the last one because an arm had no requests"
+        );
+        assert_eq!(mostly_void(&[Void::Incomplete; 11], 2), None);
     }
 }

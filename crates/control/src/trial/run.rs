@@ -58,6 +58,8 @@ pub struct Trial {
     usual_alone: Usual,
     /// Differences of the second control, by measure.
     noise: Vec<Vec<f64>>,
+    /// Successive blocks without a response of the control, and of the second control.
+    silent: [u32; 2],
     counted: usize,
     void: Vec<Void>,
     abandoned: usize,
@@ -93,6 +95,7 @@ impl Trial {
             usual: Usual::default(),
             usual_alone: Usual::default(),
             noise: vec![Vec::new(); settings.measures.len()],
+            silent: [0; 2],
             counted: 0,
             void: Vec::new(),
             abandoned: 0,
@@ -166,6 +169,11 @@ impl Trial {
     pub fn ended(&self) -> Option<Ended> {
         if !self.candidates.is_empty() && self.candidates.iter().all(|each| each.stopped.is_some()) {
             return Some(Ended::Stopped);
+        }
+        for (arm, blocks) in [Arm::Control, Arm::SecondControl].into_iter().zip(self.silent) {
+            if blocks >= self.settings.dead_after.max(1) {
+                return Some(Ended::Silent { arm, blocks });
+            }
         }
         if let Some(ended) = mostly_void(&self.void, self.counted) {
             return Some(ended);
@@ -304,19 +312,20 @@ impl Trial {
         }
     }
 
-    /// Counts blocks in which the control responds and a candidate does not, whether they are void or not: what a dead
-    /// candidate does to its host may make them so.
+    /// Counts blocks in which a control does not respond, or a candidate while the control does, whether they are void or not:
+    /// what a dead service does to its host may make them so.
     fn find_dead(&mut self, assigned: &Assignment, block: &Block) {
-        let seen = || assigned.arms.iter().zip(&block.arms);
-        if !seen().any(|(arm, seen)| *arm == Arm::Control && seen.answered > 0) {
-            return;
-        }
-        for (arm, seen) in seen() {
-            if let Arm::Candidate(at) = *arm {
-                let candidate = &mut self.candidates[at];
-                let silent = seen.answered == 0 && seen.offered > 0;
-                candidate.dead = if silent { candidate.dead + 1 } else { 0 };
-            }
+        let arms = || assigned.arms.iter().zip(&block.arms);
+        let responds = arms().any(|(arm, seen)| *arm == Arm::Control && seen.answered > 0);
+        for (arm, seen) in arms() {
+            let count = match *arm {
+                Arm::Control => &mut self.silent[0],
+                Arm::SecondControl => &mut self.silent[1],
+                Arm::Candidate(at) if responds => &mut self.candidates[at].dead,
+                Arm::Candidate(_) => continue,
+            };
+            let is_silent = seen.answered == 0 && seen.offered > 0;
+            *count = if is_silent { *count + 1 } else { 0 };
         }
     }
 

@@ -22,7 +22,7 @@ use units::show_duration;
 pub struct Limits {
     /// The generator is late by at most this, at the 99th percentile.
     pub lag: Duration,
-    /// The share of steal differs from the usual one by at most this.
+    /// The share of steal differs from the usual one by at most this, plus what chance explains.
     pub steal: f64,
     /// The share of throttled periods differs from the usual one by at most this, plus what chance explains.
     pub throttled: f64,
@@ -118,12 +118,13 @@ impl Usual {
         let void = (block.lag > limits.lag)
             .then_some(Void::GeneratorLag(block.lag))
             .or_else(|| {
-                let usual = changed(&self.steal, steal, limits.steal)?;
+                let limit = |usual| limits.steal + chance_of_steal(block, usual);
+                let usual = changed(&self.steal, steal, limit)?;
                 Some(Void::StealChanged { usual, found: steal })
             })
             .or_else(|| {
                 let limit = limits.throttled + chance_of_throttling(block);
-                let usual = changed(&self.throttled, throttled, limit)?;
+                let usual = changed(&self.throttled, throttled, |_| limit)?;
                 Some(Void::ThrottlingChanged { usual, found: throttled })
             })
             .or_else(|| few_requests(limits, block))
@@ -177,17 +178,23 @@ impl Conditions {
     }
 }
 
-/// The usual value, if `found` differs from it by more than `limit`.
-fn changed(before: &[f64], found: f64, limit: f64) -> Option<f64> {
+/// The usual value, if `found` differs from it by more than the limit for it.
+fn changed(before: &[f64], found: f64, limit: impl Fn(f64) -> f64) -> Option<f64> {
     let usual = median(&before[before.len().saturating_sub(RECENT)..]);
-    (before.len() >= USUAL_MIN && (found - usual).abs() > limit).then_some(usual)
+    (before.len() >= USUAL_MIN && (found - usual).abs() > limit(usual)).then_some(usual)
+}
+
+/// A block of half a second on two processors has a hundred ticks: by how much the usual share of them differs by chance.
+fn chance_of_steal(block: &Block, share: f64) -> f64 {
+    let ticks = block.arms.iter().map(|seen| seen.ticks).filter(|ticks| *ticks > 0).min();
+    ticks.map_or(0.0, |ticks| DEVIATIONS * sqrt(share * (1.0 - share).max(0.0) / ticks as f64))
 }
 
 /// A block of a second has ten periods: by how much the share of those that are throttled differs by chance.
 fn chance_of_throttling(block: &Block) -> f64 {
     let periods = block.arms.iter().map(|seen| seen.periods).filter(|periods| *periods > 0).min();
     // A share of independent periods has a standard deviation of at most this.
-    periods.map_or(0.0, |periods| THROTTLING_DEVIATIONS * 0.5 / sqrt(periods as f64))
+    periods.map_or(0.0, |periods| DEVIATIONS * 0.5 / sqrt(periods as f64))
 }
 
 fn few_requests(limits: &Limits, block: &Block) -> Option<Void> {
@@ -271,8 +278,8 @@ const USUAL_MIN: usize = 3;
 const RECENT: usize = 31;
 /// Equal arms differ by this many standard deviations in one block of 16,000.
 const UNEQUAL_DEVIATIONS: f64 = 4.0;
-/// The share of throttled periods is this many of its largest standard deviations from the usual one in few blocks.
-const THROTTLING_DEVIATIONS: f64 = 3.0;
+/// The share of stolen ticks or of throttled periods is this many of its standard deviations from the usual one in few blocks.
+const DEVIATIONS: f64 = 3.0;
 /// The probability with which an unchanged mix is called moved.
 const MIX_RISK: f64 = 1e-3;
 

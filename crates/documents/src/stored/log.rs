@@ -135,6 +135,7 @@ impl Log {
                 number(line.p95_gain),
                 line.decision(),
                 line.said.comments.join("; "),
+                line.brought(),
             ];
             let cells: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
             text += &(cells.join(",") + "\r\n");
@@ -445,7 +446,7 @@ const HEADINGS: [&str; 11] = [
     "decision",
 ];
 
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 20] = [
     "id",
     "name",
     "began",
@@ -465,6 +466,7 @@ const COLUMNS: [&str; 19] = [
     "p95_gain",
     "decision",
     "comments",
+    "brought",
 ];
 
 /// Variables that differ from shell to shell.

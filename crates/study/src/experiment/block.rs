@@ -209,6 +209,7 @@ fn observe(
             // The service did not see them.
             dropped: account.unsent + measured.failed_here(),
             steal: disturbance.stolen.map_or(0.0, Ratio::get),
+            ticks: disturbance.ticks.unwrap_or_default(),
             throttled: throttling.share(),
             periods: throttling.of,
             mix: routes.iter().map(|route: &Timed| route.requests).collect(),

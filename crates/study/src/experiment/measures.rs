@@ -59,15 +59,14 @@ pub(super) fn choose(file: &Experiment, requests: &[f64], known: Known) -> Vec<C
     if requests.len() > 1 {
         let mut routes: Vec<usize> = (0..requests.len()).collect();
         routes.sort_by(|one, other| requests[*other].total_cmp(&requests[*one]));
-        let time = match file.primary {
-            Primary::P95 => Quantile::P95,
-            Primary::P99 => Quantile::P99,
-            _ => Quantile::P50,
-        };
         for route in routes.into_iter().take(ROUTES_MAX) {
-            let shown = [time, Quantile::P50].into_iter().find(|time| is_known(*time, requests[route]));
-            if let Some(time) = shown {
-                add(Figure::ResponseTime(time), Some(route), &mut chosen);
+            let before = chosen.len();
+            for quantile in [Quantile::P50, Quantile::P95, Quantile::P99] {
+                if is_known(quantile, requests[route]) {
+                    add(Figure::ResponseTime(quantile), Some(route), &mut chosen);
+                }
+            }
+            if chosen.len() > before {
                 add(Figure::Errors, Some(route), &mut chosen);
             }
         }
@@ -86,6 +85,7 @@ pub(super) fn figure(primary: Primary) -> Figure {
         Primary::P99 => Figure::ResponseTime(Quantile::P99),
         Primary::Errors => Figure::Errors,
         Primary::ProcessorTime => Figure::ProcessorTime,
+        Primary::LiveProcessorTime => LIVE_PROCESSOR_TIME,
         Primary::Memory => Figure::Memory,
     }
 }

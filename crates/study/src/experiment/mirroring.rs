@@ -28,7 +28,7 @@ pub use reading::{Copied, Processor, Reading};
 
 use super::Event;
 use documents::experiment::Experiment;
-use host::Throttling;
+use host::{Disturbance, Throttling};
 use std::time::Duration;
 
 /// The gateway and the clock of an experiment.
@@ -63,9 +63,9 @@ pub trait Live {
     /// It does not answer.
     fn resume(&mut self) -> Result<(), Lost>;
 
-    /// The share of stolen processor time of the gateway's machine, and how often a quota made the gateway wait, since the
-    /// last call; zero where they are not known.
-    fn disturbance(&mut self) -> (f64, Throttling);
+    /// What disturbed the gateway's machine, and how often a quota made the gateway wait, since the last call; nothing where
+    /// it is not known.
+    fn disturbance(&mut self) -> (Disturbance, Throttling);
 }
 
 /// What is compared, and how.

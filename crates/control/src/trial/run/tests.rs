@@ -180,6 +180,23 @@ fn a_trial_of_void_blocks_is_given_up() {
 }
 
 #[test]
+fn without_a_control_nothing_is_compared() {
+    for (arm, words) in
+        [(Arm::Control, "the control gave"), (Arm::SecondControl, "the service beside the control gave")]
+    {
+        let both = Settings { second_control: true, ..settings() };
+        let (trial, ended) = run(both, 0.0, |number, of, seen| {
+            if of == arm && number >= 5 {
+                (seen.answered, seen.values[0]) = (0, None);
+            }
+        });
+        assert_eq!(ended, Ended::Silent { arm, blocks: 3 });
+        assert!(ended.to_string().starts_with(words), "{ended}");
+        assert_eq!(trial.counted(), 8);
+    }
+}
+
+#[test]
 fn a_second_control_gives_the_noise_floor() {
     let alone = Settings { candidates: 0, second_control: true, ..settings() };
     assert_eq!(run(alone, 0.0, unchanged).0.noise_floor(0).map(|floor| floor.count > 10), Some(true));

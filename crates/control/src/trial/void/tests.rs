@@ -27,6 +27,27 @@ fn judged(after: Seen, lag_ms: u64) -> [Option<Void>; 2] {
     })
 }
 
+/// Where a tenth is usually stolen, a few more of a few ticks are chance.
+#[test]
+fn steal_of_few_ticks_differs_by_chance() {
+    for (usual, found, ticks, is_void) in [
+        (0.1, 0.2, 80, false),
+        (0.1, 0.2, 600, true),
+        (0.1, 0.15, 600, false),
+        (0.1, 0.25, 80, true),
+        (0.1, 0.15, 0, true),
+        (0.0, 0.05, 80, true),
+    ] {
+        let mut conditions = Usual::default();
+        let mut judge = |steal| {
+            let arm = Seen { steal, ticks, ..seen() };
+            conditions.judge(&Limits::default(), &ARMS, &block(arm))
+        };
+        (0..5).for_each(|_| assert_eq!(judge(usual), None));
+        assert_eq!(judge(found).is_some(), is_void, "{found} for {usual} of {ticks}");
+    }
+}
+
 #[test]
 fn each_condition_has_its_reason_whichever_arm_it_is() {
     let usual = Seen { throttled: 0.2, ..seen() };

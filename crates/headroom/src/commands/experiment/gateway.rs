@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde_json::json;
 use std::time::{Duration, Instant};
 use study::experiment::mirroring::{Copied, LEASE, Live, Lost, Processor, Reading};
-use units::Ratio;
 
 /// A running gateway.
 pub struct Gateway<'a> {
@@ -127,13 +126,13 @@ impl Live for Gateway<'_> {
         self.change("DELETE", &body)
     }
 
-    fn disturbance(&mut self) -> (f64, Throttling) {
-        let Some((before, quotas_before)) = &self.machine else { return (0.0, Throttling::default()) };
+    fn disturbance(&mut self) -> (Disturbance, Throttling) {
+        let Some((before, quotas_before)) = &self.machine else { return Default::default() };
         let (now, quotas) = (Sample::now(), self.process.map(Quota::of_process).unwrap_or_default());
-        let steal = Disturbance::between(before, &now).stolen.map_or(0.0, Ratio::get);
+        let disturbance = Disturbance::between(before, &now);
         let throttling = Quota::throttling_between(quotas_before, &quotas).unwrap_or_default();
         self.machine = Some((now, quotas));
-        (steal, throttling)
+        (disturbance, throttling)
     }
 }
 

@@ -11,7 +11,7 @@ use control::trial::{
 use documents::experiment::{Data, Experiment};
 use stats::Rng;
 use std::time::Duration;
-use units::{Quantile, show_duration};
+use units::{Quantile, Ratio, show_duration};
 
 /// Why no more blocks are run.
 #[derive(Debug)]
@@ -186,7 +186,7 @@ impl Session<'_> {
             return Err(Failed::NothingCopied { requests: new.arrived, time });
         }
         let primary = figure(self.wanted.file.primary);
-        if new.processor.is_none() && primary == Figure::ProcessorTime {
+        if new.processor.is_none() && PROCESSOR_TIMES.contains(&primary) {
             return Err(Failed::NoProcessorTime);
         }
         self.measures = choose(self.wanted, primary, in_block, new.processor.is_some());
@@ -319,11 +319,12 @@ impl Session<'_> {
             self.live.disturbance();
             self.wait(assignment.measured)?;
             let new = self.look()?.since(&before);
-            let (steal, throttling) = self.live.disturbance();
+            let (disturbance, throttling) = self.live.disturbance();
             arms.push(Seen {
                 offered: new.responses(),
                 answered: new.responses(),
-                steal,
+                steal: disturbance.stolen.map_or(0.0, Ratio::get),
+                ticks: disturbance.ticks.unwrap_or_default(),
                 throttled: throttling.share(),
                 periods: throttling.of,
                 values: self.measures.iter().map(|chosen| value(chosen.measure.figure, &new)).collect(),
@@ -447,8 +448,7 @@ fn choose(wanted: &Wanted<'_>, primary: Figure, in_block: f64, knows_processor: 
     ));
     figures.extend(Some(Figure::Errors).filter(|figure| *figure != primary));
     if knows_processor {
-        figures.extend(Some(Figure::ProcessorTime).filter(|figure| *figure != primary));
-        figures.push(LIVE_PROCESSOR_TIME);
+        figures.extend(PROCESSOR_TIMES.into_iter().filter(|figure| *figure != primary));
     }
     figures.into_iter().map(|figure| asked.of(figure, None)).collect()
 }
@@ -490,6 +490,8 @@ fn length(assignment: &Assignment) -> Duration {
     (assignment.settle + assignment.measured) * u32::try_from(assignment.arms.len()).unwrap_or(1)
 }
 
+/// What is known only of a gateway that says how much processor time its threads used.
+const PROCESSOR_TIMES: [Figure; 2] = [Figure::ProcessorTime, LIVE_PROCESSOR_TIME];
 /// What ends an experiment is checked this often.
 const LOOK: Duration = Duration::from_millis(250);
 /// The pause is renewed this often.

@@ -160,8 +160,8 @@ impl Live for World {
         Ok(())
     }
 
-    fn disturbance(&mut self) -> (f64, Throttling) {
-        (0.0, Throttling::default())
+    fn disturbance(&mut self) -> (Disturbance, Throttling) {
+        Default::default()
     }
 }
 
@@ -205,6 +205,18 @@ fn what_copies_cost_is_found_and_they_go_on() {
     assert!((cost.responses_per_second.unwrap() / TRAFFIC - 1.0).abs() < 0.05, "{cost:?}");
     // Most of the noise floor, and half of the blocks.
     assert!(world.paused_for > Duration::from_secs(90), "{:?}", world.paused_for);
+}
+
+#[test]
+fn what_the_serving_core_pays_may_decide() {
+    let mut world = World { traffic: 1_000.0, ..World::new(7) };
+    let found = experiment(&mut world, "primary: live_processor_time\nmargin: 5%\nends: time\n").unwrap();
+    let live = verdict(&found, "live_processor_time");
+    assert!(live.primary && !verdict(&found, "processor_time").primary, "{live:?}");
+    assert_eq!(live.verdict, "same", "{live:?}");
+    assert!(live.low.unwrap() < 0.025 && live.high.unwrap() > 0.025, "{live:?}");
+    assert_eq!(found.verdicts.iter().filter(|verdict| verdict.measure == "live_processor_time").count(), 1);
+    assert!(found.mirroring.unwrap().cores.is_some());
 }
 
 #[test]
@@ -269,6 +281,7 @@ fn what_cannot_be_compared_is_refused() {
     let mut unknown = World::new(1);
     unknown.reading.processor = None;
     assert_eq!(failed(&mut unknown, ""), Failed::NoProcessorTime);
+    assert_eq!(failed(&mut unknown, "primary: live_processor_time\n"), Failed::NoProcessorTime);
     let found = experiment(&mut unknown, "primary: p50\n").unwrap();
     assert!(found.mirroring.unwrap().cores.is_none());
 }
