@@ -64,6 +64,49 @@ fn each_stage_has_its_own_changes_and_those_before_it() {
 }
 
 #[test]
+fn what_is_paid_by_cores_and_memory_is_what_a_pod_requests() {
+    let read = |host: &str, scaler: &str| {
+        let text = format!(
+            "case: a\ntraffic: {{ rate: 1/s }}\nprices: {{ per_hour: {{ pod: {{ vcpu: 1, gb: 0.1 }} }} }}\nservices:\n  web:\n    \
+             endpoints: {{ get: {{ cpu: 1ms }} }}\n    server: {{ threads: 1 }}\n    hosts: {{ pod: {{ cores: 2, memory: 2GiB{host} }} }}\n    \
+             scaling: {{ min: 1, max: 2, {scaler} }}\n"
+        );
+        parse("case.yaml", &text, Path::new(""), Given::default())
+    };
+    let hpa = "hpa: { cpu: 70% }";
+    for (host, scaler, price, request) in [
+        ("", hpa, 2.2, None),
+        (", limit: 1.5", hpa, 1.7, None),
+        (", limit: 1.5, request: { cpu: 0.5, memory: 1GiB }", hpa, 0.6, Some(0.5)),
+        (", request: { memory: 1GiB }", "hpa: { cpu: 70%, request: 0.25 }", 0.35, Some(0.25)),
+        (", request: { cpu: 0.5 }", "hpa: { cpu: 150% }", 0.7, Some(0.5)),
+        (", request: { cpu: 0.5 }", "keda: { cpu: 70% }", 0.7, Some(0.5)),
+        (", request: { cpu: 0.5 }", "knative: { concurrency: 10 }", 0.7, None),
+    ] {
+        let case = read(host, scaler).unwrap_or_else(|problems| panic!("{}", problems.plain()));
+        let service = &case.stages[0].system.services[0];
+        let of_scaler = match &service.scaling.policy {
+            Policy::Hpa(hpa) => hpa.request,
+            Policy::Keda(keda) => keda.request,
+            _ => None,
+        };
+        let found = service.prices[0].per_hour;
+        assert!(
+            (found - price).abs() < 1e-9 && of_scaler == request,
+            "{host}, {scaler}: {found}, {of_scaler:?}"
+        );
+    }
+    let refused = |host: &str, scaler: &str| read(host, scaler).unwrap_err().plain().to_string();
+    let twice = refused(", request: { cpu: 0.5 }", "hpa: { cpu: 70%, request: 0.5 }");
+    assert!(
+        twice.contains("`services.web.scaling.hpa.request`: `request` of a pod whose host has `request`"),
+        "{twice}"
+    );
+    let nothing = refused(", request: { cpu: 0 }", hpa);
+    assert!(nothing.contains("`services.web.hosts.pod.request.cpu`: 0 is not above 0"), "{nothing}");
+}
+
+#[test]
 fn the_day_has_its_shape_from_the_warm_up_on() {
     let case = accounts();
     let system = &case.stages[0].system;

@@ -319,6 +319,8 @@ tables! {
         limit_period: Option<At<Span>>,
         /// Memory. Default: not modelled.
         memory: Option<At<Size>>,
+        /// What a pod requests: prices by `vcpu` and `gb` are for it.
+        request: Option<At<RequestTable>>,
         /// Processor use that is not caused by requests, in cores. Default: 0.
         background: Option<At<Number>>,
         /// For burstable types: credits for use above the baseline.
@@ -327,6 +329,14 @@ tables! {
         steal: Option<At<Share>>,
         /// Its name in the table of prices. Default: its own name.
         price: Option<At<Text>>,
+    }
+
+    /// The resources that a pod requests.
+    RequestTable {
+        /// Processor request, in cores. Default: `request` of its autoscaler, or `limit`, or all cores.
+        cpu: Option<At<Number>>,
+        /// Memory request. Default: `memory`.
+        memory: Option<At<Size>>,
     }
 
     /// Processor credits; one is one core for one minute.

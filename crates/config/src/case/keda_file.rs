@@ -14,7 +14,7 @@ tables! {
         cron: Option<Vec<At<CronTable>>>,
         /// The trigger `cpu`: target of processor use relative to the request, such as `70%`. It never activates.
         cpu: Option<At<Utilization>>,
-        /// Processor request of a pod, in cores. Default: the limit of its host, or all cores.
+        /// Processor request of a pod, in cores. Default: `request` of its host, its limit, or all cores.
         request: Option<At<Number>>,
         /// How often triggers are asked whether they are active (pollingInterval); at least 1s. Default: 30s.
         polling_interval: Option<At<Span>>,

@@ -5,8 +5,9 @@
 use super::file::PricesTable;
 use super::words::Number;
 use fields::{At, Named, Place, Read, Report, suggestion, tables};
-use sim::settings::{Host, Price};
+use sim::settings::Price;
 use std::time::Duration;
+use units::Bytes;
 use yaml::{Kind, Node, tree};
 
 /// The price of a kind of host, in US dollars per hour.
@@ -101,8 +102,14 @@ impl Prices {
         prices
     }
 
-    /// The price of a host; none if the case has no prices.
-    pub(super) fn price(&self, name: &str, place: &Place, host: &Host, report: &mut Report) -> Price {
+    /// The price of so many cores and so much memory; none if the case has no prices.
+    pub(super) fn price(
+        &self,
+        name: &str,
+        place: &Place,
+        (cores, memory): (f64, Option<Bytes>),
+        report: &mut Report,
+    ) -> Price {
         let free = Price { per_hour: 0.0, minimum: Duration::ZERO };
         let Some(table) = &self.place else { return free };
         let Some((_, price)) = self.entries.iter().find(|(known, _)| known == name) else {
@@ -120,12 +127,12 @@ impl Prices {
         let per_hour = match price {
             HourPrice::Whole(price) => *price,
             HourPrice::Parts { vcpu, gb } => {
-                let Some(memory) = host.memory else {
+                let Some(memory) = memory else {
                     let message = format!("`{name}` is paid by memory too, and its memory is not said");
                     report.wrong(place, message, "without `memory`", "add `memory: 2GiB`".to_owned());
                     return free;
                 };
-                vcpu * f64::from(host.cores) + gb * (memory.get() as f64 / GIB)
+                vcpu * cores + gb * (memory.get() as f64 / GIB)
             }
         };
         Price { per_hour, minimum: self.minimum }

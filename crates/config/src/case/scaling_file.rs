@@ -66,7 +66,7 @@ tables! {
         in_flight: Option<At<Number>>,
         /// Metrics of other names and sources.
         metrics: Option<Vec<At<HpaMetricTable>>>,
-        /// Processor request of a pod, in cores. Default: the limit of its host, or all cores.
+        /// Processor request of a pod, in cores. Default: `request` of its host, its limit, or all cores.
         request: Option<At<Number>>,
         /// How fast it may scale: the content of `spec.behavior` of a manifest, or `true` for the defaults of
         /// autoscaling/v2; without it, the rules before `behavior` existed. Default: false.

@@ -28,6 +28,8 @@ pub struct Container {
     pub cpu_request: Option<Milli>,
     /// Processor limit.
     pub cpu_limit: Option<Milli>,
+    /// Memory request; the limit if only that is set.
+    pub memory_request: Option<Milli>,
     /// Memory limit.
     pub memory_limit: Option<Milli>,
 }
@@ -88,12 +90,13 @@ fn container(entry: &Field<'_>, report: &mut Report) -> Option<Container> {
         let table = resources.as_ref()?.get(which)?.object(report)?;
         quantity::read(&table.get(resource)?, report)
     };
-    let cpu_limit = of("limits", "cpu");
+    let (cpu_limit, memory_limit) = (of("limits", "cpu"), of("limits", "memory"));
     Some(Container {
         name,
         cpu_request: of("requests", "cpu").or(cpu_limit),
         cpu_limit,
-        memory_limit: of("limits", "memory"),
+        memory_request: of("requests", "memory").or(memory_limit),
+        memory_limit,
     })
 }
 

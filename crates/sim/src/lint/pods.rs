@@ -32,7 +32,7 @@ fn words(subject: &Subject<'_>, hpa: &HpaScaling, table: &str, trap: Trap) -> Fi
     let (rule, key, what, why, remedy) = match trap {
         Trap::LimitBelowRequest => (
             Rule::LimitBelowRequest,
-            ".request",
+            "",
             "the limit is below the request",
             format!("a pod requests {request} cores and may use {limit}: Kubernetes refuses such a pod"),
             format!("lower `request` to {limit} or less, or raise `limit` or `cores` of the host"),

@@ -18,7 +18,12 @@ use sim::settings::{KedaInput, KedaScaling, Query};
 use units::InstanceCount;
 
 impl Builder<'_> {
-    pub(super) fn keda(&mut self, table: &ScalingTable, at: &At<KedaTable>) -> KedaScaling {
+    pub(super) fn keda(
+        &mut self,
+        table: &ScalingTable,
+        at: &At<KedaTable>,
+        request: Option<f64>,
+    ) -> KedaScaling {
         let keda = &at.value;
         let mut triggers = Vec::new();
         let mut inputs = Vec::new();
@@ -33,7 +38,7 @@ impl Builder<'_> {
             inputs.push(KedaInput::Time);
         }
         if let Some(cpu) = keda.cpu.as_ref().filter(|cpu| self.knows_cpu(&cpu.place)) {
-            triggers.push(cpu_utilization(self.cpu_target(cpu, keda.request.as_ref(), at)));
+            triggers.push(cpu_utilization(self.cpu_target(cpu, request, at)));
             inputs.push(KedaInput::Cpu);
         }
         let directions = Directions { behavior: keda.behavior.as_ref(), down: None, up: None };
@@ -71,7 +76,7 @@ impl Builder<'_> {
                 self.refused(place, error.refusal());
             }
         }
-        KedaScaling { keda: settings, inputs, request: keda.request.as_ref().map(|at| at.value.0) }
+        KedaScaling { keda: settings, inputs, request }
     }
 
     fn prometheus(&mut self, table: &PrometheusTable) -> (Trigger, Query) {

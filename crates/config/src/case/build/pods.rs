@@ -23,13 +23,19 @@ pub(super) struct Cluster<'a> {
 }
 
 impl Builder<'_> {
-    pub(super) fn hpa(&mut self, table: &ScalingTable, at: &At<HpaTable>, agenda: Agenda) -> HpaScaling {
+    pub(super) fn hpa(
+        &mut self,
+        table: &ScalingTable,
+        at: &At<HpaTable>,
+        agenda: Agenda,
+        request: Option<f64>,
+    ) -> HpaScaling {
         let HpaTable {
             cpu,
             requests_per_second,
             in_flight,
             metrics: others,
-            request,
+            request: _,
             behavior,
             stabilize_down,
             stabilize_up,
@@ -40,7 +46,7 @@ impl Builder<'_> {
         let mut metrics = Vec::new();
         let mut kinds = Vec::new();
         if let Some(cpu) = cpu.as_ref().filter(|cpu| self.knows_cpu(&cpu.place)) {
-            let percent = self.cpu_target(cpu, request.as_ref(), at);
+            let percent = self.cpu_target(cpu, request, at);
             metrics.push(Metric::cpu_utilization(percent));
             kinds.push(Query::last(PodMetric::Cpu));
         }
@@ -97,8 +103,7 @@ impl Builder<'_> {
             .map(|(action, _)| action)
             .filter(|action| action.desired.is_none())
             .collect();
-        let scaling =
-            HpaScaling { hpa, metrics: kinds, request: request.as_ref().map(|at| at.value.0), scheduled };
+        let scaling = HpaScaling { hpa, metrics: kinds, request, scheduled };
         if problems.is_empty()
             && let Some(problem) = scaling.schedule_problem()
             && let Some(entry) = table.schedule.iter().flatten().next()
@@ -113,7 +118,7 @@ impl Builder<'_> {
     pub(super) fn cpu_target<T>(
         &mut self,
         cpu: &At<Utilization>,
-        request: Option<&At<Number>>,
+        request: Option<f64>,
         table: &At<T>,
     ) -> u32 {
         let percent = (cpu.value.0 * 100.0).round();

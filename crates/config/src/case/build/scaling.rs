@@ -20,8 +20,12 @@ use std::time::Duration;
 
 impl Builder<'_> {
     /// The scaling of a service, and the number of instances with which it begins unless the file says another; none
-    /// if the file has none.
-    pub(super) fn scaling(&mut self, found: Option<&At<ScalingTable>>) -> (Scaling, u32) {
+    /// if the file has none. `request` is the processor request of a pod, in cores.
+    pub(super) fn scaling(
+        &mut self,
+        found: Option<&At<ScalingTable>>,
+        request: Option<f64>,
+    ) -> (Scaling, u32) {
         let usual = Scaling { goal: self.goal, ..Scaling::default() };
         let Some(At { value: table, place }) = found else { return (usual, 1) };
         let agenda = self.agenda(table);
@@ -30,7 +34,7 @@ impl Builder<'_> {
         let scaling = Scaling {
             ends: word(table.ends.as_ref(), &ends, self.report),
             capacity: self.capacity(table),
-            policy: self.scaler(table, place, agenda),
+            policy: self.scaler(table, place, agenda, request),
             ..usual
         };
         (scaling, instances)
@@ -53,7 +57,13 @@ impl Builder<'_> {
         }
     }
 
-    fn scaler(&mut self, table: &ScalingTable, place: &Place, agenda: Agenda) -> Policy {
+    fn scaler(
+        &mut self,
+        table: &ScalingTable,
+        place: &Place,
+        agenda: Agenda,
+        request: Option<f64>,
+    ) -> Policy {
         let aws = [
             table.alarms.is_some(),
             table.policies.is_some(),
@@ -68,10 +78,10 @@ impl Builder<'_> {
         }
         let (least, most) = self.bounds(table);
         match (&table.hpa, &table.keda, &table.knative) {
-            (Some(at), ..) => Policy::Hpa(Box::new(self.hpa(table, at, agenda))),
+            (Some(at), ..) => Policy::Hpa(Box::new(self.hpa(table, at, agenda, request))),
             (None, Some(at), _) => {
                 self.no_schedule(table, "keda");
-                Policy::Keda(Box::new(self.keda(table, at)))
+                Policy::Keda(Box::new(self.keda(table, at, request)))
             }
             (None, None, Some(at)) => {
                 self.no_schedule(table, "knative");

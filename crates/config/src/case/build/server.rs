@@ -2,7 +2,7 @@
 
 use super::Builder;
 use super::service::times;
-use crate::case::file::{CreditsTable, FrontTable, HostTable, ServerTable};
+use crate::case::file::{CreditsTable, FrontTable, HostTable, ServerTable, ServiceTable};
 use crate::case::words::Number;
 use fields::{At, Count, Names, between, word};
 use sim::settings::{Accept, Credits, Front, Host, Price, Quota, Server, Steal};
@@ -65,7 +65,30 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn hosts(&mut self, at: &At<Names<At<HostTable>>>) -> (Vec<Host>, Vec<Price>) {
+    /// The processor request of a pod, in cores, as its autoscaler says it, and otherwise of its first host that has one.
+    pub(super) fn request(&mut self, table: &ServiceTable) -> (Option<f64>, Option<f64>) {
+        let scaling = table.scaling.as_ref().map(|at| &at.value);
+        let of_scaler = scaling.and_then(|scaling| match (&scaling.hpa, &scaling.keda) {
+            (Some(hpa), _) => hpa.value.request.as_ref(),
+            (None, Some(keda)) => keda.value.request.as_ref(),
+            (None, None) => None,
+        });
+        let hosts = table.hosts.0.iter().flat_map(|hosts| hosts.value.iter());
+        let of_host = |host: &HostTable| Some(host.request.as_ref()?.value.cpu.as_ref()?.value.0);
+        let of_hosts = hosts.filter_map(|named| of_host(&named.value.as_ref()?.value)).next();
+        if let (Some(at), Some(_)) = (of_scaler, of_hosts) {
+            let message = "`request` of a pod whose host has `request`".to_owned();
+            self.report.wrong(&at.place, message, "said twice", "keep that of the host".to_owned());
+        }
+        (of_scaler.map(|at| self.above_zero(at)), of_hosts)
+    }
+
+    /// The hosts, with their prices. `request` is the processor request of a pod, in cores, where its autoscaler says it.
+    pub(super) fn hosts(
+        &mut self,
+        at: &At<Names<At<HostTable>>>,
+        request: Option<f64>,
+    ) -> (Vec<Host>, Vec<Price>) {
         let mut hosts = Vec::new();
         let mut prices = Vec::new();
         for named in at.value.iter() {
@@ -76,7 +99,11 @@ impl Builder<'_> {
                 Some(at) => (at.value.0.as_str(), &at.place),
                 None => (named.name.as_str(), &named.place),
             };
-            prices.push(self.prices.price(name, place, &host, self.report));
+            let own = table.request.as_ref().map(|at| &at.value);
+            let own_cpu = own.and_then(|own| own.cpu.as_ref()).map(|at| self.above_zero(at));
+            let cores = own_cpu.or(request).unwrap_or(host.allotted());
+            let memory = own.and_then(|own| own.memory.as_ref()).map(|at| at.value.0).or(host.memory);
+            prices.push(self.prices.price(name, place, (cores, memory), self.report));
             hosts.push(host);
         }
         if hosts.is_empty() && !self.report.knows_of(&at.place.path) {

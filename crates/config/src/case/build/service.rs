@@ -17,8 +17,9 @@ impl Builder<'_> {
         let limited = table.admission.is_some();
         let endpoints = table.endpoints.0.as_ref().map(|found| self.endpoints(found, place == 0, limited));
         let server = table.server.0.as_ref().map(|at| self.server(&at.value));
-        let hosts = table.hosts.0.as_ref().map(|found| self.hosts(found));
-        let (scaling, least) = self.scaling(table.scaling.as_ref());
+        let (of_scaler, of_host) = self.request(table);
+        let hosts = table.hosts.0.as_ref().map(|found| self.hosts(found, of_scaler));
+        let (scaling, least) = self.scaling(table.scaling.as_ref(), of_scaler.or(of_host));
         let instances = table.instances.as_ref().map_or(least, |at| {
             between(at, 0, INSTANCES_MAX, "as many as run at the beginning", self.report)
         });

@@ -270,10 +270,10 @@ fn pods_of(key: &str, name: &str, pods: Option<&Pods>, (min, max): (u32, u32)) -
     text + &format!("    scaling:\n      min: {min}\n      max: {max}\n")
 }
 
-/// The target of processor use, with the request of a pod.
+/// The target of processor use; with the request of a pod, where its host does not have it.
 fn cpu_words(percent: u32, pods: Option<&Pods>) -> String {
-    let request = match pods.and_then(|pods| pods.sum(|one| one.cpu_request)) {
-        Some(request) => format!("        request: {}\n", cores(request)),
+    let request = match request_of(pods) {
+        Some(_) => String::new(),
         None => to_fill_in(4, "request", "cores that a pod requests (resources.requests.cpu), such as 0.5"),
     };
     format!("        cpu: {percent}%\n{request}")
@@ -300,6 +300,11 @@ fn service(autoscaler: &Autoscaler, targets: &Targets, key: &str) -> String {
     text
 }
 
+/// The processor request of a pod.
+fn request_of(pods: Option<&Pods>) -> Option<Milli> {
+    pods.and_then(|pods| pods.sum(|one| one.cpu_request)).filter(|request| request.0 > 0)
+}
+
 /// What a pod runs on: as many cores as its limit needs, or those of its node.
 fn host(pods: Option<&Pods>) -> String {
     let mut text = "    hosts:\n      pod:\n".to_owned();
@@ -321,6 +326,15 @@ fn host(pods: Option<&Pods>) -> String {
     }
     if let Some(memory) = pods.and_then(|pods| pods.sum(|one| one.memory_limit)) {
         text += &format!("        memory: {}\n", size(memory.0.unsigned_abs() / 1000));
+    }
+    let requests = [
+        request_of(pods).map(|cpu| format!("cpu: {}", cores(cpu))),
+        pods.and_then(|pods| pods.sum(|one| one.memory_request))
+            .map(|memory| format!("memory: {}", size(memory.0.unsigned_abs() / 1000))),
+    ];
+    let requests: Vec<String> = requests.into_iter().flatten().collect();
+    if !requests.is_empty() {
+        text += &format!("        request: {{ {} }}\n", requests.join(", "));
     }
     text
 }
