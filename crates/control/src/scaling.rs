@@ -41,7 +41,7 @@ pub use error::{PolicyProblem, ScalingError};
 pub use predictive::PredictiveScaling;
 pub use preset::{LowThreshold, PRESETS, Periods, Preset};
 pub use scaler::{Facts, Scaler};
-pub use scheduled::Scheduled;
+pub use scheduled::{Scheduled, begun_later};
 pub use settings::{CooldownFrom, CooldownScope, Platform, Policy, ScalerSettings, Suspended};
 pub use simple::SimpleScaling;
 pub use step::{Adjustment, Aggregation, Step, StepScaling, round_change};

@@ -120,7 +120,10 @@ pub fn tune(case: &Case, stage: usize, asked: &Asked, shell: &Shell<'_>) -> Resu
         scenarios.note += "; a forecast needs a day before each, so predictive scaling was not tried";
     }
     let mut evaluator = Evaluator::new(case, stage, &dimensions, scenarios, asked, shell);
-    refuse::infeasible(&mut evaluator)?;
+    // Another server or another host may meet the goal.
+    if asked.also.is_empty() {
+        refuse::infeasible(&mut evaluator, asked.limits.outside)?;
+    }
     let space = Space::new(dimensions.iter().map(plain).collect());
     let mut judge = Judge::new(&mut evaluator, &space, asked.limits).ok_or(NoTune::Interrupted)?;
     let settings = evaluator.settings(asked, judge.aims(&evaluator));

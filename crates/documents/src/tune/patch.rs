@@ -58,18 +58,22 @@ impl Tune {
     /// two for each object. The scripts find the inputs beside themselves and
     /// end at the first call that fails. Undoing begins with the last call.
     pub fn patch_files(&self) -> Option<Vec<(String, String)>> {
+        let omitted: Vec<&str> =
+            self.notes.iter().filter(|note| note.starts_with(NOT_IN_PATCH)).map(String::as_str).collect();
         let mut files = self.override_files();
+        if let Some((_, text)) = files.first_mut() {
+            text.insert_str(0, &without(&omitted));
+        }
         for PatchManifest { name, text, undo } in self.manifests.iter().flatten() {
             let stem = name.replace(|c: char| !is_plain(c), "-");
-            files.push((format!("{stem}.yaml"), text.clone()));
+            files.push((format!("{stem}.yaml"), without(&omitted) + text));
             files.push((format!("{stem}.undo.yaml"), undo.clone()));
         }
         let calls = match self.patch.as_deref() {
             None | Some([]) => return (!files.is_empty()).then_some(files),
             Some(calls) => calls,
         };
-        let omitted = self.notes.iter().filter(|note| note.starts_with(NOT_IN_PATCH));
-        files.extend(scripts(calls, &omitted.map(String::as_str).collect::<Vec<_>>()));
+        files.extend(scripts(calls, &omitted));
         Some(files)
     }
 }
@@ -92,17 +96,18 @@ impl Tune {
     }
 }
 
-/// The input of each call and of its undoing, and the scripts. What is omitted is said where it is applied: the rest was not
-/// simulated without it.
+/// What is omitted, as comments where the rest is applied, which was not simulated without it.
+fn without(omitted: &[&str]) -> String {
+    let line = |note: &&str| {
+        format!("# {note}. The saving is promised for all changes together: make these by hand first.\n")
+    };
+    omitted.iter().map(line).collect()
+}
+
+/// The input of each call and of its undoing, and the scripts.
 fn scripts(calls: &[PatchCall], omitted: &[&str]) -> Vec<(String, String)> {
     let mut files = Vec::new();
-    let (mut apply, mut undo) = (SCRIPT.to_owned(), String::new());
-    for note in omitted {
-        let _ = writeln!(
-            apply,
-            "# {note}. The saving is promised for all changes together: make these by hand first."
-        );
-    }
+    let (mut apply, mut undo) = (SCRIPT.to_owned() + &without(omitted), String::new());
     for (number, call) in (1..).zip(calls) {
         let stem = format!("{number:02}-{}", call.name.replace(|c: char| !is_plain(c), "-"));
         let (to, from) = (format!("{stem}.json"), format!("{stem}.undo.json"));

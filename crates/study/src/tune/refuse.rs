@@ -72,8 +72,9 @@ pub enum NoTune {
     /// A goal that no fleet meets.
     #[error(
         "no fleet of up to {instances} instances meets the goal: with all of them from the beginning, {outside:.0} of \
-         {minutes} minutes are outside it, with a mean p95 of {p95_ms:.0} ms; choose a goal above that, or make \
-         requests faster first (headroom plan shows what limits them)"
+         {minutes} minutes are outside it, with a mean p95 of {p95_ms:.0} ms; choose a goal above that, make \
+         requests faster first (headroom plan shows what limits them), or let the server and the hosts change, too \
+         (--also server,balancing,hosts)"
     )]
     Infeasible {
         /// The instances of the largest fleet.
@@ -127,8 +128,8 @@ pub(super) fn early(case: &Case, stage: usize, dimensions: &[Dimension]) -> Resu
     Ok(())
 }
 
-/// Whether a fleet at its maximum misses the goal for most of a day.
-pub(super) fn infeasible(evaluator: &mut Evaluator<'_>) -> Result<(), NoTune> {
+/// Whether a fleet at its maximum misses the goal for most of a day, and for longer than was asked for.
+pub(super) fn infeasible(evaluator: &mut Evaluator<'_>, outside: Option<f64>) -> Result<(), NoTune> {
     if !evaluator.is_recordable() {
         return Ok(());
     }
@@ -138,7 +139,7 @@ pub(super) fn infeasible(evaluator: &mut Evaluator<'_>) -> Result<(), NoTune> {
     let found = evaluator.fixed(most);
     let system = evaluator.today();
     let minutes = evaluator.scenarios.usual[0].of(system).measured.as_secs() / system.row.as_secs().max(1);
-    if found.outside <= OUTSIDE_MAX * minutes as f64 {
+    if found.outside <= outside.unwrap_or(0.0).max(OUTSIDE_MAX * minutes as f64) {
         return Ok(());
     }
     let instances = (0..system.services.len()).map(|place| most(system, place)).max().unwrap_or(1);

@@ -5,12 +5,13 @@ use super::evaluate::{Evaluator, LEVELS};
 use super::metrics::Metrics;
 use super::{Asked, chosen, edits};
 use config::case::{Also, Case, Dimension, Edit, Manifest};
+use control::scaling::Platform;
 use control::search::Condition;
 use control::search::tune::Candidate;
 use documents::tune::{
     Change, NOT_IN_PATCH, PatchManifest, Patches, Point, Role, Saving, Scenario, Setting, Tune,
 };
-use sim::settings::{MINUTE, Policy};
+use sim::settings::{MINUTE, Policy, System};
 use stats::student_t;
 
 pub(super) fn result(
@@ -39,6 +40,13 @@ pub(super) fn result(
              than a minute"
         ));
     }
+    if let (Some(allowed), None) = (judge.limits.outside, asked.limits.outside) {
+        notes.push(format!(
+            "today is outside the goal for {:.0} minutes: fewer come first, down to {allowed:.0} (1 %), and the cost second; --outside \
+             sets another bound",
+            judge.today().exact.outside
+        ));
+    }
     let interrupted = (evaluator.shell.interrupted)();
     let savings = if interrupted { Vec::new() } else { savings(evaluator, judge, &best) };
     // It may have come meanwhile.
@@ -58,6 +66,16 @@ pub(super) fn result(
     let best = if gains { best } else { today.clone() };
     let changes = changes(evaluator, judge, &best, interrupted);
     let frontier = frontier(evaluator, judge, &best, interrupted);
+    let ewma = frontier
+        .iter()
+        .flat_map(|point| &point.changes)
+        .find(|change| change.to.as_deref() == Some("peak-ewma"));
+    if let Some(Setting { key, .. }) = ewma.filter(|_| is_on_aws(evaluator.today())) {
+        notes.push(format!(
+            "no load balancer of AWS has `peak-ewma`, but headroom's gateway has; to leave it out, write `tune: {{ values: [{{ key: {key}, \
+             values: [round-robin, least-outstanding] }}] }}`"
+        ));
+    }
     let stage = &evaluator.case.stages[evaluator.stage];
     let goal = stage.system.services.iter().find_map(|service| service.scaling.goal);
     let goal =
@@ -86,6 +104,12 @@ pub(super) fn result(
         keys: evaluator.dimensions.iter().filter(|dimension| dimension.choices.len() > 1).count(),
         notes,
     }
+}
+
+fn is_on_aws(system: &System) -> bool {
+    let on_aws =
+        |policy: &Policy| matches!(policy, Policy::Aws(aws) if aws.scaler.platform != Platform::Local);
+    system.services.iter().any(|service| on_aws(&service.scaling.policy))
 }
 
 /// The stage with the changes, and the case file with it.

@@ -1,13 +1,16 @@
 //! The days and the disturbances under which a candidate has to hold.
 
 use config::case::Stage;
-use control::scaling::Policy as AwsPolicy;
 use control::scaling::keda::Trigger;
 use control::scaling::predictive::Load;
+use control::scaling::{Policy as AwsPolicy, PredictiveScaling, begun_later};
 use sim::lint::{Demand, demands};
-use sim::settings::{Failure, MINUTE, Noise, Policy, Service, System, Traffic, ZoneFailure};
+use sim::settings::{
+    Failure, HpaScaling, KedaScaling, MINUTE, Noise, Policy, Service, System, Traffic, ZoneFailure,
+};
 use std::sync::Arc;
 use std::time::Duration;
+use units::InstanceCount;
 
 /// What a candidate is simulated under: the candidate's system with other traffic, failures or starts.
 #[derive(Debug, Clone)]
@@ -16,6 +19,8 @@ pub(super) struct Scenario {
     pub(super) name: String,
     pub(super) seed: u64,
     traffic: Traffic,
+    /// How long after the beginning of the whole traffic.
+    begins: Duration,
     /// Requests a second in each hour before it, oldest first: what a forecast learns from. Empty where that is not known.
     before: Arc<[f64]>,
     measured: Duration,
@@ -121,6 +126,9 @@ impl Scenario {
             seed: self.seed,
             ..system.clone()
         };
+        if !self.begins.is_zero() {
+            system.services.iter_mut().for_each(|service| begin_later(service, self.begins));
+        }
         if !self.before.is_empty() {
             for (demand, service) in demands(&system).into_iter().zip(&mut system.services) {
                 remember(service, demand, &self.before);
@@ -153,6 +161,25 @@ impl Scenario {
     }
 }
 
+/// What is scheduled comes so much earlier.
+fn begin_later(service: &mut Service, by: Duration) {
+    let (min, max) = match &mut service.scaling.policy {
+        Policy::Aws(aws) => {
+            let scaler = &mut aws.scaler;
+            (scaler.min, scaler.max) = begun_later(&mut scaler.scheduled, (scaler.min, scaler.max), by);
+            (scaler.min, scaler.max)
+        }
+        Policy::Hpa(settings) => {
+            let HpaScaling { hpa, scheduled, .. } = settings.as_mut();
+            let (min, max) = begun_later(scheduled, (hpa.min.get(), hpa.max.get()), by);
+            (hpa.min, hpa.max) = (InstanceCount::new(min), InstanceCount::new(max));
+            (min, max)
+        }
+        _ => return,
+    };
+    service.instances = InstanceCount::new(service.instances.get().clamp(min, max));
+}
+
 /// Gives forecasts that know nothing the load of the hours before.
 fn remember(service: &mut Service, demand: Demand, before: &[f64]) {
     let all: f64 = service.hosts.iter().map(|host| host.speed * host.allotted()).sum();
@@ -176,9 +203,11 @@ pub(super) fn scenarios(stage: &Stage, growth: f64, forecasts: bool) -> Scenario
     let (system, whole_day) = (&stage.system, stage.day);
     let times = Times::of(system.row, whole_day);
     let days = (system.measured.as_nanos() / whole_day.as_nanos().max(1)) as usize;
-    let needs_all = system.services.iter().any(|service| needs_all_days(&service.scaling.policy));
+    let forecasts =
+        forecasts || system.services.iter().any(|service| own_forecasts(service).next().is_some());
     // The first day has none before it.
     let skipped = usize::from(forecasts && days > DAYS_MIN && whole_day >= HOUR);
+    let needs_all = system.services.iter().any(|service| needs_all_days(service, skipped > 0));
     let blocks = match &system.traffic {
         Traffic::Open { .. } if days >= DAYS_MIN && !needs_all => days - skipped,
         _ => 1,
@@ -190,12 +219,13 @@ pub(super) fn scenarios(stage: &Stage, growth: f64, forecasts: bool) -> Scenario
     let day = |number: usize, traffic: &Traffic, seed: u64, name: String| {
         if blocks == 1 {
             let (traffic, measured) = (traffic.clone(), system.measured);
-            return Scenario { name, seed, traffic, before: Arc::from([]), measured, disturbance: None };
+            let (begins, before) = (Duration::ZERO, Arc::from([]));
+            return Scenario { name, seed, traffic, begins, before, measured, disturbance: None };
         }
         let begins = whole_day * (skipped + number) as u32;
         let before = if skipped > 0 { hours(traffic, begins) } else { Arc::from([]) };
         let traffic = cut(traffic, begins, system.warm_up + whole_day);
-        Scenario { name, seed, traffic, before, measured: whole_day, disturbance: None }
+        Scenario { name, seed, traffic, begins, before, measured: whole_day, disturbance: None }
     };
     let seed = |number: usize| system.seed.wrapping_add(number as u64);
     let seen = if blocks == 1 { SEEDS } else { blocks.div_ceil(2).clamp(SEEDS, SEEN_MAX) };
@@ -237,16 +267,23 @@ pub(super) fn scenarios(stage: &Stage, growth: f64, forecasts: bool) -> Scenario
     let lost = if zones { "loss of a zone" } else { "loss of an instance" };
     stress.push(stressed(lost, first.traffic.clone(), Some(Disturbance::Loss(peak, times))));
     stress.push(stressed("slower starts", first.traffic.clone(), Some(Disturbance::SlowStarts)));
+    let why = match needs_all && days >= DAYS_MIN {
+        true => "a forecast without a day before each, or a trigger of cron, needs all days of the traffic",
+        false => "the traffic has fewer than three days",
+    };
     let mut note = match (blocks, is_assumed) {
-        (1, true) => "days differ by noise that was assumed (sigma 0.06, phi 0.9), because the traffic has fewer than \
-                      three days and no `noise`; search and figures of `today` and `best` have the traffic of the file"
-            .to_owned(),
-        (1, false) => "days differ by the `noise` of the traffic, because it has fewer than three days, a schedule or a forecast".to_owned(),
+        (1, true) => format!(
+            "days differ by noise that was assumed (sigma 0.06, phi 0.9), because {why} and there is no `noise`; search and figures of \
+             `today` and `best` have the traffic of the file"
+        ),
+        (1, false) => format!("days differ by the `noise` of the traffic, because {why}"),
         (days, _) if others.len() < UNSEEN_MIN => format!(
             "{seen} of {days} days were used for the search; the saving is promised from all of them, because the others are too \
              few: bring traffic of five days or more"
         ),
-        (days, _) => format!("{seen} of {days} days were used for the search; the saving is promised from the others"),
+        (days, _) => {
+            format!("{seen} of {days} days were used for the search; the saving is promised from the others")
+        }
     };
     let mut unseen: Vec<Scenario> = unseen.collect();
     let are_days = blocks > 1 && unseen.len() >= UNSEEN_MIN;
@@ -259,17 +296,24 @@ pub(super) fn scenarios(stage: &Stage, growth: f64, forecasts: bool) -> Scenario
     Scenarios { usual, stress, unseen, are_days, in_days: blocks > 1, note }
 }
 
-/// Whether a day cannot stand for another one: a schedule may have weekdays and dates, and a forecast needs the days before.
-fn needs_all_days(policy: &Policy) -> bool {
-    match policy {
-        Policy::Aws(aws) => {
-            let is_forecast = |policy: &AwsPolicy| matches!(policy, AwsPolicy::Predictive(_));
-            !aws.scaler.scheduled.is_empty() || aws.scaler.policies.iter().any(is_forecast)
-        }
-        Policy::Hpa(hpa) => !hpa.scheduled.is_empty(),
-        Policy::Keda(keda) => keda.keda.triggers.iter().any(|one| matches!(one, Trigger::Cron { .. })),
-        _ => false,
-    }
+/// The forecasts that a service has today.
+fn own_forecasts(service: &Service) -> impl Iterator<Item = &PredictiveScaling> {
+    let policies = match &service.scaling.policy {
+        Policy::Aws(aws) => aws.scaler.policies.as_slice(),
+        _ => &[],
+    };
+    policies.iter().filter_map(|policy| match policy {
+        AwsPolicy::Predictive(forecast) => Some(forecast),
+        _ => None,
+    })
+}
+
+/// Whether days cannot be simulated one by one: a forecast needs the days before, and has others if the file says them; triggers of
+/// cron have a time of their own.
+fn needs_all_days(service: &Service, known: bool) -> bool {
+    let cron = |keda: &KedaScaling| keda.keda.triggers.iter().any(|one| matches!(one, Trigger::Cron { .. }));
+    matches!(&service.scaling.policy, Policy::Keda(keda) if cron(keda))
+        || own_forecasts(service).any(|forecast| !known || !forecast.history.is_empty())
 }
 
 /// The traffic with noise, and whether that was assumed.

@@ -98,6 +98,20 @@ fn a_candidate_that_is_beyond_the_bounds_after_two_days_is_not_simulated_a_third
 }
 
 #[test]
+fn where_today_misses_the_goal_fewer_minutes_outside_come_first() {
+    let late = SHOP
+        .replace("min: 8", "min: 2")
+        .replace("above: 30%", "above: 97%")
+        .replace("below: 10%", "below: 60%");
+    let tuned = tune(&case(&late), 0, &asked(Vec::new()), &QUIET).expect("it can be tuned");
+    let (today, best) = (&tuned.today, &tuned.best);
+    assert!(today.outside_goal_minutes > 20.0, "{today:?}");
+    assert!(best.outside_goal_minutes <= 14.4, "{best:?}");
+    let note = tuned.notes.iter().find(|note| note.contains("fewer come first"));
+    assert!(note.is_some_and(|note| note.contains("down to 14 (1 %)")), "{:?}", tuned.notes);
+}
+
+#[test]
 fn where_today_is_the_cheapest_nothing_is_gained() {
     // One instance is the least that there is, and it carries the traffic.
     let text =
@@ -204,6 +218,24 @@ fn days_of_a_week_are_cut_from_its_traffic() {
     all.sort_by(f64::total_cmp);
     all.dedup();
     assert_eq!(all.len(), 7, "{all:?}");
+}
+
+#[test]
+fn what_is_scheduled_happens_on_each_of_the_days_that_are_cut() {
+    let schedule = "schedule: [{ at: '07:00', min: 6 }, { at: '19:00', min: 2 }]\n      alarms:\n";
+    let case = week(&SHOP.replace("alarms:\n        high", &format!("{schedule}        high")));
+    let scenarios = scenario::scenarios(&case.stages[0], 0.0, false);
+    let days: Vec<_> = scenarios.usual.iter().chain(&scenarios.unseen).collect();
+    assert_eq!(days.len(), 7, "{}", scenarios.note);
+    for day in days {
+        let system = day.of(&case.stages[0].system);
+        let sim::settings::Policy::Aws(aws) = &system.services[0].scaling.policy else { panic!("of AWS") };
+        let mut next: Vec<_> = aws.scaler.scheduled.iter().map(|action| (action.at, action.min)).collect();
+        next.sort_unstable();
+        // The warm-up is an hour before the day.
+        let at = |hour: u64| units::Timestamp::from_secs(3_600 * hour);
+        assert_eq!(next[..2], [(at(8), Some(6)), (at(20), Some(2))], "{}", day.name);
+    }
 }
 
 #[test]

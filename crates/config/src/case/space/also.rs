@@ -46,14 +46,25 @@ impl Finder<'_> {
             Choice { text: Some(name), edits: vec![removed.clone(), added] }
         };
         let others: Vec<Choice> = if price.starts_with("fargate") {
-            let background = self.scalar(&below(&host, &["background"])).unwrap_or_else(|| "0".to_owned());
+            // A task of a quarter of a vCPU has a limit.
+            let limit = self.scalar(&below(&host, &["limit"])).and_then(|text| magnitude(&text));
+            let allotted = limit.unwrap_or(cores).min(cores);
+            let Some(node) = at(self.tree, &host) else { return };
             let size = |&(vcpu, gib): &(u32, u32)| {
-                let value = format!(
-                    "{{ cores: {vcpu}, memory: {gib}GiB, background: {background}, price: {price} }}"
-                );
-                of(format!("fargate-{vcpu}-vcpu-{gib}-gb"), value)
+                let mut table = node.clone();
+                let mut put = |key: &str, text: Option<String>| {
+                    let value = text.and_then(|text| yaml::tree(&text).ok());
+                    let _ = set(&mut table, &[key.to_owned()], value, Absent::Added);
+                };
+                put("cores", Some(vcpu.to_string()));
+                put("memory", Some(format!("{gib}GiB")));
+                put("price", Some(price.clone()));
+                for own in ["limit", "limit_period", "request"] {
+                    put(own, None);
+                }
+                of(format!("fargate-{vcpu}-vcpu-{gib}-gb"), flow(&table))
             };
-            SIZES.iter().filter(|(vcpu, _)| f64::from(*vcpu) != cores).map(size).collect()
+            SIZES.iter().filter(|(vcpu, _)| f64::from(*vcpu) != allotted).map(size).collect()
         } else {
             self.family(&host, &price, cores).into_iter().map(|(name, value)| of(name, value)).collect()
         };

@@ -185,6 +185,22 @@ fn texts(dimension: &Dimension) -> Vec<&str> {
 }
 
 #[test]
+fn sizes_of_fargate_keep_what_is_not_their_size() {
+    let scaling = "{ min: 2, max: 9, policies: { c: { track: cpu, target: 50% } } }";
+    let half = "{ task: { cores: 1, limit: 0.5, speed: 0.8, memory: 1GiB, price: fargate } }";
+    let case = small("prices: { table: aws-us-east-1 }", half, scaling);
+    let price = case.stages[0].system.services[0].prices[0].per_hour;
+    let dimensions = case.dimensions(0, &[Also::Hosts]);
+    let hosts = found(&dimensions, "web.hosts");
+    assert_eq!(texts(hosts), ["task", "fargate-1-vcpu-2-gb", "fargate-2-vcpu-4-gb", "fargate-4-vcpu-8-gb"]);
+    let varied = case.varied(0, &hosts.choices[1].edits).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let service = &varied.services[0];
+    let host = &service.hosts[0];
+    assert_eq!((host.cores, host.speed, host.quota), (1, 0.8, None));
+    assert!((service.prices[0].per_hour / price - 2.0).abs() < 1e-9, "{}", service.prices[0].per_hour);
+}
+
+#[test]
 fn sizes_of_the_same_family_of_ec2_are_tried_where_they_have_a_price() {
     let scaling = "{ min: 2, max: 9, policies: { c: { track: cpu, target: 50% } } }";
     let hosts = "{ c5.large: { cores: 2, memory: 4GiB, background: 0.1 } }";
