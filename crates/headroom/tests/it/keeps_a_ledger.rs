@@ -133,7 +133,7 @@ fn a_run_is_named_noted_found_and_listed() {
     let last = json(&ledger.run(&["log", "--json", "--target", "search", "--limit", "1"]));
     assert_eq!((last["tests"].as_array().unwrap().len(), &last["tests"][0]["before"]), (1, &"r1".into()));
     let csv = ledger.say(&["log", "--format", "csv"]);
-    assert_eq!((csv.lines().count(), csv.lines().next().unwrap().split(',').count()), (4, 19));
+    assert_eq!((csv.lines().count(), csv.lines().next().unwrap().split(',').count()), (4, 20));
     assert!(ledger.say(&["log", "--format", "markdown"]).contains("| rate: 20 -> 30 |"));
     let page = ledger.say(&["log", "--report", "-"]);
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("rate: 20 -&gt; 30"), "{page}");
