@@ -74,7 +74,7 @@ pub struct Point {
     pub seeds: usize,
     /// Whether it is `today`, `best` or another point.
     pub is: Role,
-    /// Whether it is within all bounds.
+    /// Whether it is within the bounds of usual days. `best` is within those of disturbances and of other days, too.
     pub within_bounds: bool,
     /// What differs from today's settings.
     pub changes: Vec<Setting>,
