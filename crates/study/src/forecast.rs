@@ -259,6 +259,23 @@ mod tests {
         assert_eq!(forecast.missing_hours, 10);
     }
 
+    /// Half of the usual load on a Monday or a Tuesday, of the last week or of the one before: the next forecast of that weekday would
+    /// be half as high if it repeated last week.
+    #[test]
+    fn a_holiday_does_not_become_the_season() {
+        for (days, most) in [(7, 0.25), (6, 0.25), (14, 0.03), (13, 0.03)] {
+            let mut loads: Vec<Option<f64>> = (0..4 * WEEK).map(|hour| Some(load(hour))).collect();
+            let holiday = 4 * WEEK - days * DAY;
+            loads[holiday..holiday + DAY].iter_mut().for_each(|load| *load = load.map(|load| 0.5 * load));
+            let (forecast, _) = forecast(&asked(loads)).unwrap();
+            let same_day = forecast.points.iter().enumerate().skip((7 - days % 7) % 7 * DAY).take(DAY);
+            let errors =
+                same_day.map(|(place, point)| point.rate_per_second * 3600.0 / load(4 * WEEK + place) - 1.0);
+            let mean = errors.sum::<f64>() / DAY as f64;
+            assert!(mean.abs() < most, "{days} days ago: {mean:+.2}");
+        }
+    }
+
     #[test]
     fn what_cannot_be_forecast_is_refused_with_a_way_out() {
         let short = forecast(&asked(vec![Some(1.0); 23])).unwrap_err().to_string();
