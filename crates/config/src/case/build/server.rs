@@ -65,7 +65,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The processor request of a pod, in cores, as its autoscaler says it, and otherwise of its first host that has one.
+    /// The processor request of a pod, in cores: as its autoscaler says it, and as the first of its hosts that has one. At most one
+    /// of both is known.
     pub(super) fn request(&mut self, table: &ServiceTable) -> (Option<f64>, Option<f64>) {
         let scaling = table.scaling.as_ref().map(|at| &at.value);
         let of_scaler = scaling.and_then(|scaling| match (&scaling.hpa, &scaling.keda) {

@@ -52,15 +52,11 @@ impl Finder<'_> {
             let Some(node) = at(self.tree, &host) else { return };
             let size = |&(vcpu, gib): &(u32, u32)| {
                 let mut table = node.clone();
-                let mut put = |key: &str, text: Option<String>| {
-                    let value = text.and_then(|text| yaml::tree(&text).ok());
-                    let _ = set(&mut table, &[key.to_owned()], value, Absent::Added);
-                };
-                put("cores", Some(vcpu.to_string()));
-                put("memory", Some(format!("{gib}GiB")));
-                put("price", Some(price.clone()));
+                put(&mut table, "cores", &vcpu.to_string());
+                put(&mut table, "memory", &format!("{gib}GiB"));
+                put(&mut table, "price", &price);
                 for own in ["limit", "limit_period", "request"] {
-                    put(own, None);
+                    let _ = set(&mut table, &[own.to_owned()], None, Absent::Added);
                 }
                 of(format!("fargate-{vcpu}-vcpu-{gib}-gb"), flow(&table))
             };
@@ -89,15 +85,12 @@ impl Finder<'_> {
                 return None;
             }
             let mut table = node.clone();
-            let mut put = |key: &str, text: String| {
-                let _ = set(&mut table, &[key.to_owned()], yaml::tree(&text).ok(), Absent::Added);
-            };
-            put("cores", format!("{}", cores * factor));
+            put(&mut table, "cores", &format!("{}", cores * factor));
             if let Some((number, unit)) = memory.as_deref().and_then(parts) {
-                put("memory", format!("{}{unit}", number * factor));
+                put(&mut table, "memory", &format!("{}{unit}", number * factor));
             }
             if self.has(&below(host, &["price"])) {
-                put("price", name.clone());
+                put(&mut table, "price", &name);
             }
             Some((name, flow(&table)))
         };
@@ -110,6 +103,11 @@ impl Finder<'_> {
         let table = self.scalar(&below(&prices, &["table"]));
         self.has(&below(&prices, &["per_hour", name])) || table.is_some_and(|table| is_built_in(&table, name))
     }
+}
+
+/// Sets a key of the table of a host.
+fn put(table: &mut yaml::Node, key: &str, text: &str) {
+    let _ = set(table, &[key.to_owned()], yaml::tree(text).ok(), Absent::Added);
 }
 
 /// How large an EC2 size is, in units of `large`.
