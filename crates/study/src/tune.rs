@@ -13,6 +13,7 @@
 
 mod correct;
 mod evaluate;
+mod interruptible;
 mod metrics;
 mod refuse;
 mod result;

@@ -1,11 +1,11 @@
 //! Simulates candidates: minute by minute with recorded minutes, or request by request.
 
+use super::interruptible::Interruptible;
 use super::metrics::Metrics;
 use super::scenario::{SEEDS, Scenario, Scenarios};
 use super::{Asked, Event, Shell, edits};
 use config::case::{Case, Dimension};
 use control::search::tune::{Aim, Candidate, Settings};
-use sim::Requests;
 use sim::minutes::{Curves, Ladder, Minutes, can_record};
 use sim::settings::{MINUTE, Policy, Start, System, Traffic};
 use std::collections::HashMap;
@@ -164,10 +164,8 @@ impl<'a> Evaluator<'a> {
         let results = sim::run_parallel(&jobs, self.threads, |(candidate, day)| {
             let variant = self.systems.get(*candidate)?.as_ref()?;
             let system = day.of(&variant.system);
-            if (self.shell.interrupted)() {
-                return None;
-            }
-            Some(Metrics::of(&sim::run_on(&system, Requests::new(&system), &mut |_| {})))
+            let outcome = sim::run_on(&system, self.by_requests(&system), &mut |_| {});
+            (!(self.shell.interrupted)()).then(|| Metrics::of(&outcome))
         });
         results.chunks(days.len()).map(|runs| runs.iter().copied().collect()).collect()
     }
@@ -228,9 +226,9 @@ impl<'a> Evaluator<'a> {
             if self.curves.is_empty() {
                 (self.shell.tell)(Event::Recording);
             }
-            Arc::new(Curves::record(system, ladder, self.threads, Requests::new))
+            Arc::new(Curves::record(system, ladder, self.threads, |system| self.by_requests(system)))
         });
-        self.curves.insert(key.to_owned(), curves);
+        self.curves.insert(key.to_owned(), curves.filter(|_| !(self.shell.interrupted)()));
     }
 
     /// The system without what a recording of its minutes does not depend on, with today's number of instances.
@@ -251,9 +249,10 @@ impl<'a> Evaluator<'a> {
 
     fn by_minute(&self, candidate: &Candidate, days: &[Scenario]) -> Option<Vec<Metrics>> {
         let variant = self.systems.get(candidate)?.as_ref()?;
+        let is_on = || !(self.shell.interrupted)();
         let day = |day: &Scenario| {
-            (!(self.shell.interrupted)())
-                .then(|| Metrics::of(&self.run(&day.of(&variant.system), &variant.key)))
+            let outcome = is_on().then(|| self.run(&day.of(&variant.system), &variant.key))?;
+            is_on().then(|| Metrics::of(&outcome))
         };
         days.iter().map(day).collect()
     }
@@ -261,8 +260,12 @@ impl<'a> Evaluator<'a> {
     fn run(&self, system: &System, key: &str) -> sim::Outcome {
         match self.curves.get(key).and_then(Option::as_deref) {
             Some(curves) => sim::run_on(system, Minutes::new(system, curves), &mut |_| {}),
-            None => sim::run_on(system, Requests::new(system), &mut |_| {}),
+            None => sim::run_on(system, self.by_requests(system), &mut |_| {}),
         }
+    }
+
+    fn by_requests(&self, system: &System) -> Interruptible<'a> {
+        Interruptible::new(system, self.shell.interrupted)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use config::case::{Given, parse};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 /// A day of at most 10 requests a second on at least 8 cores, of which 2 to 3 are needed.
 const SHOP: &str = "\
@@ -135,6 +136,20 @@ fn an_interrupted_search_has_what_it_confirmed() {
     let tuned = tune(&case(SHOP), 0, &asked(Vec::new()), &shell).expect("today is known");
     assert_eq!(tuned.changes, []);
     assert!(tuned.notes.iter().any(|note| note.starts_with("interrupted")), "{:?}", tuned.notes);
+}
+
+#[test]
+fn a_run_that_is_interrupted_does_nothing_more() {
+    let system = &case(SHOP).stages[0].system;
+    let interrupted = std::sync::atomic::AtomicBool::new(false);
+    let reads = || interrupted.load(Ordering::Relaxed);
+    let plant = interruptible::Interruptible::new(system, &reads);
+    let outcome = sim::run_on(system, plant, &mut |now| {
+        interrupted.store(now.as_secs_f64() >= 7200.0, Ordering::Relaxed)
+    });
+    let (before, after) = outcome.services[0].rows.split_at(60);
+    assert!(before.iter().all(|row| row.arrived > 0), "the hour after the warm-up");
+    assert!(after.iter().all(|row| row.arrived == 0));
 }
 
 #[test]
