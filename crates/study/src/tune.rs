@@ -80,7 +80,7 @@ pub enum Event {
     Recording,
     /// So many candidates are simulated minute by minute.
     Screening(usize),
-    /// So many are simulated request by request, over this many seeds each.
+    /// So many are simulated request by request, on this many days each.
     Confirming(usize, usize),
     /// The best that was confirmed saves this share.
     Found(f64),
@@ -91,8 +91,8 @@ impl fmt::Display for Event {
         match self {
             Event::Recording => write!(f, "recording minutes of the fleet"),
             Event::Screening(count) => write!(f, "simulating {count} candidates minute by minute"),
-            Event::Confirming(count, seeds) => {
-                write!(f, "simulating {count} request by request ({seeds} seeds each)")
+            Event::Confirming(count, days) => {
+                write!(f, "simulating {count} request by request ({days} days each)")
             }
             Event::Found(saving) => write!(f, "best so far: {:.1} % cheaper", 100.0 * saving),
         }

@@ -10,6 +10,8 @@ use control::search::tune::{Aim, Candidate, Space, Worth};
 /// Judges candidates.
 pub(super) struct Judge {
     pub(super) limits: Limits,
+    /// Whether days differ by more than noise, so that there are some like none of these.
+    are_days: bool,
     /// Today's figures first.
     pub(super) known: Vec<Known>,
 }
@@ -24,7 +26,8 @@ pub(super) struct Known {
     pub(super) exact: Metrics,
     /// Means of the same days, minute by minute.
     screened: Metrics,
-    /// Means of the other days on which the best has to hold, where there are some and they were simulated.
+    /// Means of the other days on which the best has to hold, where there are some and they were simulated. Days that were not
+    /// simulated, because those before them are enough to refuse it, count as without a minute outside the goal.
     others: Option<Metrics>,
 }
 
@@ -39,13 +42,12 @@ impl Known {
 impl Judge {
     /// With today's figures; none if it was interrupted.
     pub(super) fn new(evaluator: &mut Evaluator<'_>, space: &Space, limits: Limits) -> Option<Self> {
-        let mut judge = Judge { limits, known: Vec::new() };
+        let mut judge = Judge { limits, are_days: evaluator.scenarios.are_days, known: Vec::new() };
         judge.measure(evaluator, &[space.today()], SEEDS);
         judge.measure_others(evaluator, &space.today());
         let today = judge.known.first()?.exact;
         // It may miss the goal for this long; where it does for longer, minutes outside come first.
-        let allowed =
-            MISSED * 60.0 * evaluator.scenarios.usual[0].minutes() / evaluator.today().row.as_secs_f64();
+        let allowed = MISSED * evaluator.minutes();
         if today.outside > allowed {
             judge.limits.outside.get_or_insert(allowed);
         }
@@ -87,24 +89,44 @@ impl Judge {
         if self.confirmed(candidate).is_none() {
             return IMPOSSIBLE;
         }
-        // Three days without a minute outside the goal are soon found of many candidates. The best has to hold on all days.
-        if self.worth(evaluator, LEVELS - 1, candidate).excess == 0.0 {
+        // Three days without a minute outside the goal are soon found of many candidates. The best has to hold on all days. Of a
+        // number of minutes that may be outside, three days of the same traffic say enough.
+        let says_enough = self.limits.outside.is_some() && !self.are_days;
+        if !says_enough && self.worth(evaluator, LEVELS - 1, candidate).excess == 0.0 {
             self.measure_others(evaluator, candidate);
         }
         self.worth(evaluator, LEVELS - 1, candidate)
     }
 
-    /// Simulates a candidate on the other days, request by request.
+    /// Simulates a candidate on the other days, request by request, until it is certain that it is beyond the bounds there,
+    /// whatever the rest would show.
     fn measure_others(&mut self, evaluator: &mut Evaluator<'_>, candidate: &Candidate) {
         let days = evaluator.scenarios.others();
-        if days.is_empty() {
-            return;
+        let mut runs = Vec::new();
+        for some in days.chunks(days.len().div_ceil(PARTS).max(1)) {
+            let found = evaluator.by_request(std::slice::from_ref(candidate), some);
+            let Some(found) = found.into_iter().next().flatten() else { return };
+            runs.extend(found);
+            let share = runs.len() as f64 / days.len() as f64;
+            let least = Metrics::mean(&runs).with(Metrics::default(), |mean, _| share * mean);
+            if let Some(known) = self.known.iter_mut().find(|known| known.candidate == *candidate) {
+                known.others = Some(least);
+            }
+            if self.beyond_on_others(least) > 0.0 {
+                return;
+            }
         }
-        let found = evaluator.by_request(std::slice::from_ref(candidate), &days);
-        let others = found.into_iter().next().flatten().map(|runs| Metrics::mean(&runs));
-        if let Some(known) = self.known.iter_mut().find(|known| known.candidate == *candidate) {
-            known.others = others;
-        }
+    }
+
+    /// How far a candidate is beyond the bounds on the other days.
+    fn beyond_on_others(&self, found: Metrics) -> f64 {
+        let Some(now) = self.today().others else { return 0.0 };
+        let outside = self.limits.outside.unwrap_or(now.outside);
+        let bound = Metrics { outside, actions: f64::INFINITY, flaps: f64::INFINITY, ..now };
+        // A goal that is held without a reserve on these days is missed on others.
+        let needs_reserve = self.are_days && self.limits.outside.is_none();
+        let near = (found.beyond.at(NEAR) - now.beyond.at(NEAR) - NEAR_SLACK).max(0.0);
+        beyond(found, bound) + if needs_reserve { near } else { 0.0 }
     }
 
     /// Simulates points of the frontier request by request, over one seed.
@@ -137,7 +159,7 @@ impl Judge {
 
     /// Points of the frontier to look for: shares of the day outside the goal, and response times faster than today's.
     pub(super) fn aims(&self, evaluator: &Evaluator<'_>) -> Vec<Aim> {
-        let minutes = evaluator.scenarios.usual[0].minutes();
+        let minutes = evaluator.minutes();
         let bound = self.bounds().outside;
         let of_day = OUTSIDE.into_iter().map(|share| Aim { outside: share * minutes, p95: f64::INFINITY });
         let p95 = self.today().exact.p95;
@@ -179,14 +201,8 @@ impl Judge {
         let means = [&found[..usual], &now[..usual], bounded].map(Metrics::mean);
         let mean = self.corrected(candidate, on_days_of_bounds(means));
         let mut excess = beyond(mean, self.bounds());
-        let others = self.confirmed(candidate).and_then(|known| known.others);
-        if let Some((found, now)) = others.zip(self.today().others) {
-            let outside = self.limits.outside.unwrap_or(now.outside);
-            excess += beyond(found, Metrics { outside, actions: f64::INFINITY, flaps: f64::INFINITY, ..now });
-            // A goal that is held without a reserve on these days is missed on others.
-            if self.limits.outside.is_none() {
-                excess += (found.beyond.at(NEAR) - now.beyond.at(NEAR) - NEAR_SLACK).max(0.0);
-            }
+        if let Some(found) = self.confirmed(candidate).and_then(|known| known.others) {
+            excess += self.beyond_on_others(found);
         }
         // Disturbances are compared with today's under the same disturbance, both minute by minute.
         for (found, now) in found.iter().zip(now).skip(usual) {
@@ -319,8 +335,10 @@ const DISTURBED_BAD: f64 = 1e-3;
 const COST_STEP: f64 = 0.1;
 /// The share of the goal's response time above which a minute is near it.
 const NEAR: f64 = 0.8;
-/// So many more minutes of a day than today may be near the goal.
-const NEAR_SLACK: f64 = 0.1;
+/// So many more minutes of a day than today may be near the goal: one in a hundred days.
+const NEAR_SLACK: f64 = 0.01;
+/// The other days are simulated in so many parts.
+const PARTS: usize = 4;
 /// A candidate that is no further away than a value and a small difference in cost is corrected by the nearest alone.
 const BESIDE: f64 = 1.5;
 /// At most so many known candidates correct what is counted,

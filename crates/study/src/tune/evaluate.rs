@@ -75,6 +75,11 @@ impl<'a> Evaluator<'a> {
         &self.case.stages[self.stage].system
     }
 
+    /// The minutes of a usual day, or its rows where they have another length.
+    pub(super) fn minutes(&self) -> f64 {
+        self.scenarios.usual[0].rows(self.today().row)
+    }
+
     pub(super) fn is_recordable(&self) -> bool {
         can_record(self.today())
     }

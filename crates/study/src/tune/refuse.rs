@@ -72,7 +72,7 @@ pub enum NoTune {
     /// A goal that no fleet meets.
     #[error(
         "no fleet of up to {instances} instances meets the goal: with all of them from the beginning, {outside:.0} of \
-         {minutes} minutes are outside it, with a mean p95 of {p95_ms:.0} ms; choose a goal above that, make \
+         {minutes:.0} minutes are outside it, with a mean p95 of {p95_ms:.0} ms; choose a goal above that, make \
          requests faster first (headroom plan shows what limits them), or let the server and the hosts change, too \
          (--also server,balancing,hosts)"
     )]
@@ -82,7 +82,7 @@ pub enum NoTune {
         /// Minutes outside the goal.
         outside: f64,
         /// Minutes of the day.
-        minutes: u64,
+        minutes: f64,
         /// The mean over minutes of p95.
         p95_ms: f64,
     },
@@ -137,9 +137,8 @@ pub(super) fn infeasible(evaluator: &mut Evaluator<'_>, outside: Option<f64>) ->
         system.services[place].scaling.policy.widest_bounds().map_or(1, |(_, most)| most.min(INSTANCES_MAX))
     };
     let found = evaluator.fixed(most);
-    let system = evaluator.today();
-    let minutes = evaluator.scenarios.usual[0].of(system).measured.as_secs() / system.row.as_secs().max(1);
-    if found.outside <= outside.unwrap_or(0.0).max(OUTSIDE_MAX * minutes as f64) {
+    let (system, minutes) = (evaluator.today(), evaluator.minutes());
+    if found.outside <= outside.unwrap_or(0.0).max(OUTSIDE_MAX * minutes) {
         return Ok(());
     }
     let instances = (0..system.services.len()).map(|place| most(system, place)).max().unwrap_or(1);

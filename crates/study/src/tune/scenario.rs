@@ -72,7 +72,7 @@ pub(super) struct Scenarios {
     /// Days that the search does not see.
     pub(super) unseen: Vec<Scenario>,
     /// Whether those are days of the traffic, not the same day with other noise.
-    are_days: bool,
+    pub(super) are_days: bool,
     /// Whether the traffic is simulated day by day.
     pub(super) in_days: bool,
     /// How days are made.
@@ -89,15 +89,14 @@ impl Scenarios {
     /// other random numbers, as long as that does not take too long. A policy with a minute outside the goal in two weeks
     /// has none in most of them.
     pub(super) fn others(&self) -> Vec<Scenario> {
-        let unseen = || self.unseen.iter().filter(|_| self.are_days);
-        let mut left = OTHER_REQUESTS;
+        let mut left = if self.are_days { OTHER_REQUESTS } else { NOISE_REQUESTS };
         let fits = |day: &Scenario| {
             left -= day.requests();
             left >= 0.0
         };
-        let first = self.usual[SEEDS.min(self.usual.len())..].iter().chain(unseen()).cloned();
-        let again = (1..OTHER_TIMES).filter(|_| self.are_days).flat_map(|time| {
-            let all = self.usual.iter().chain(unseen());
+        let first = self.usual[SEEDS.min(self.usual.len())..].iter().chain(&self.unseen).cloned();
+        let again = (1..OTHER_TIMES).flat_map(|time| {
+            let all = self.usual.iter().chain(&self.unseen);
             all.map(move |day| Scenario { seed: day.seed.wrapping_add(time * OTHER_SEEDS), ..day.clone() })
         });
         first.chain(again).take_while(fits).collect()
@@ -105,17 +104,17 @@ impl Scenarios {
 }
 
 impl Scenario {
-    /// About so many requests; none are known of a closed loop.
+    /// About so many requests; of a closed loop it is not known.
     fn requests(&self) -> f64 {
         match &self.traffic {
             Traffic::Open { rates, bin, .. } => rates.iter().sum::<f64>() * bin.as_secs_f64(),
-            Traffic::Closed { .. } => 0.0,
+            Traffic::Closed { .. } => f64::INFINITY,
         }
     }
 
-    /// The minutes that are measured.
-    pub(super) fn minutes(&self) -> f64 {
-        self.measured.as_secs_f64() / 60.0
+    /// The rows of this length that are measured.
+    pub(super) fn rows(&self, row: Duration) -> f64 {
+        self.measured.as_secs_f64() / row.as_secs_f64()
     }
 
     /// The system under this scenario.
@@ -282,7 +281,10 @@ pub(super) fn scenarios(stage: &Stage, growth: f64, forecasts: bool) -> Scenario
              few: bring traffic of five days or more"
         ),
         (days, _) => {
-            format!("{seen} of {days} days were used for the search; the saving is promised from the others")
+            format!(
+                "{seen} of {days} days were used for the search; on the others the best has to hold too, and from them the saving is \
+                 promised"
+            )
         }
     };
     let mut unseen: Vec<Scenario> = unseen.collect();
@@ -405,7 +407,9 @@ const SEEN_MAX: usize = 6;
 const UNSEEN: usize = 12;
 const UNSEEN_MIN: usize = 2;
 /// Requests of the other days on which the best has to hold, at most.
-const OTHER_REQUESTS: f64 = 5e7;
+const OTHER_REQUESTS: f64 = 4e8;
+/// The same where days differ by noise only: where they are large, the first ones stand for them.
+const NOISE_REQUESTS: f64 = 4e6;
 /// How often each of them is simulated, at most.
 const OTHER_TIMES: u64 = 8;
 /// Seeds of another time are this far away.

@@ -190,6 +190,17 @@ fn week(text: &str) -> Case {
 }
 
 #[test]
+fn the_best_has_to_hold_on_many_other_days_unless_they_are_large() {
+    let others = |text: &str| scenario::scenarios(&case(text).stages[0], 0.0, false).others().len();
+    // Half a million requests a day, ten times as many, and so few that there is no end but the number.
+    assert!((5..12).contains(&others(SHOP)), "{}", others(SHOP));
+    assert_eq!(others(&SHOP.replace("peak: 10/s", "peak: 100/s")), 0);
+    assert_eq!(others(&SHOP.replace("peak: 10/s", "peak: 0.01/s")), 12 + 7 * 15);
+    // A week: each of its days eight times, without the three that are confirmed.
+    assert_eq!(scenario::scenarios(&week(SHOP).stages[0], 0.0, false).others().len(), 8 * 7 - 3);
+}
+
+#[test]
 fn forecasts_know_the_days_before_each_day() {
     let reactive = week(SHOP);
     let policies = "policies:\n        forecast: { predict: cpu, target: 50% }\n";
