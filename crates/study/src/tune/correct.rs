@@ -28,7 +28,7 @@ pub(super) struct Known {
     screened: Metrics,
     /// Means of the other days on which the best has to hold, where there are some and they were simulated. Days that were not
     /// simulated, because those before them are enough to refuse it, count as without a minute outside the goal.
-    others: Option<Metrics>,
+    pub(super) others: Option<Metrics>,
 }
 
 impl Known {
@@ -112,7 +112,8 @@ impl Judge {
             if let Some(known) = self.known.iter_mut().find(|known| known.candidate == *candidate) {
                 known.others = Some(least);
             }
-            if self.beyond_on_others(least) > 0.0 {
+            // All figures of today are bounds of the others.
+            if *candidate != self.today().candidate && self.beyond_on_others(least) > 0.0 {
                 return;
             }
         }

@@ -201,6 +201,23 @@ fn the_best_has_to_hold_on_many_other_days_unless_they_are_large() {
 }
 
 #[test]
+fn today_is_known_on_all_other_days_whatever_bound_is_asked_for() {
+    // Every minute with a request is outside this goal.
+    let case = week(&SHOP.replace("p(95)<1s", "p(95)<10ms"));
+    let (dimensions, asked) = (case.dimensions(0, &[]), asked(Vec::new()));
+    let space = Space::new(dimensions.iter().map(plain).collect());
+    let others = |outside: Option<f64>| {
+        let scenarios = scenario::scenarios(&case.stages[0], 0.0, false);
+        let mut evaluator = Evaluator::new(&case, 0, &dimensions, scenarios, &asked, &QUIET);
+        let limits = Limits { outside, ..Limits::default() };
+        let judge = Judge::new(&mut evaluator, &space, limits).expect("nothing interrupts it");
+        judge.today().others.expect("a week has other days")
+    };
+    assert!(others(None).outside > 60.0);
+    assert_eq!(others(Some(0.0)), others(None));
+}
+
+#[test]
 fn forecasts_know_the_days_before_each_day() {
     let reactive = week(SHOP);
     let policies = "policies:\n        forecast: { predict: cpu, target: 50% }\n";
