@@ -49,6 +49,8 @@ pub struct Tune {
     pub manifests: Option<Vec<PatchManifest>>,
     /// Settings that were evaluated.
     pub evaluated: usize,
+    /// Whether the search was ended before it was through.
+    pub interrupted: bool,
     /// Keys that could change.
     pub keys: usize,
     /// What the reader has to know.

@@ -75,7 +75,11 @@ impl Tune {
 
     fn verdict(&self) -> String {
         if !self.gains() {
-            return "nothing to gain: no cheaper settings keep the bounds".to_owned();
+            let found = match self.interrupted {
+                true => "interrupted before cheaper settings that keep the bounds were found",
+                false => "nothing to gain: no cheaper settings keep the bounds",
+            };
+            return found.to_owned();
         }
         let saving = 100.0 * (1.0 - self.best.cost_per_hour / self.today.cost_per_hour);
         match saving {

@@ -101,6 +101,7 @@ pub(super) fn result(
         overrides: (!overrides.is_empty()).then_some(overrides),
         manifests: (!manifests.is_empty()).then_some(manifests),
         evaluated,
+        interrupted,
         keys: evaluator.dimensions.iter().filter(|dimension| dimension.choices.len() > 1).count(),
         notes,
     }
