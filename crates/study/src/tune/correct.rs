@@ -31,14 +31,6 @@ pub(super) struct Known {
     pub(super) others: Option<Metrics>,
 }
 
-impl Known {
-    /// The least that the counts of all seeds can be, on average, if the others have none.
-    fn least(&self) -> Metrics {
-        let share = self.runs.len() as f64 / SEEDS as f64;
-        self.exact.with(Metrics::default(), |exact, _| share * exact)
-    }
-}
-
 impl Judge {
     /// With today's figures; none if it was interrupted.
     pub(super) fn new(evaluator: &mut Evaluator<'_>, space: &Space, limits: Limits) -> Option<Self> {
@@ -80,7 +72,7 @@ impl Judge {
         for seeds in [SEEDS - 1, SEEDS] {
             self.measure(evaluator, std::slice::from_ref(candidate), seeds);
             let Some(known) = self.simulated(candidate) else { return IMPOSSIBLE };
-            let excess = beyond(known.least(), self.bounds());
+            let excess = beyond(least(&known.runs, SEEDS), self.bounds());
             if excess > 0.0 {
                 let worth = self.worth(evaluator, LEVELS - 1, candidate);
                 return Worth { excess: worth.excess.max(excess), ..worth };
@@ -89,10 +81,8 @@ impl Judge {
         if self.confirmed(candidate).is_none() {
             return IMPOSSIBLE;
         }
-        // Three days without a minute outside the goal are soon found of many candidates. The best has to hold on all days. Of a
-        // number of minutes that may be outside, three days of the same traffic say enough.
-        let says_enough = self.limits.outside.is_some() && !self.are_days;
-        if !says_enough && self.worth(evaluator, LEVELS - 1, candidate).excess == 0.0 {
+        // Three days without a minute outside the goal are soon found of many candidates. The best has to hold on all days.
+        if self.worth(evaluator, LEVELS - 1, candidate).excess == 0.0 {
             self.measure_others(evaluator, candidate);
         }
         self.worth(evaluator, LEVELS - 1, candidate)
@@ -101,14 +91,17 @@ impl Judge {
     /// Simulates a candidate on the other days, request by request, until it is certain that it is beyond the bounds there,
     /// whatever the rest would show.
     fn measure_others(&mut self, evaluator: &mut Evaluator<'_>, candidate: &Candidate) {
+        // Of a number of minutes that may be outside, three days of the same traffic say enough.
+        if self.limits.outside.is_some() && !self.are_days {
+            return;
+        }
         let days = evaluator.scenarios.others();
         let mut runs = Vec::new();
         for some in days.chunks(days.len().div_ceil(PARTS).max(1)) {
             let found = evaluator.by_request(std::slice::from_ref(candidate), some);
             let Some(found) = found.into_iter().next().flatten() else { return };
             runs.extend(found);
-            let share = runs.len() as f64 / days.len() as f64;
-            let least = Metrics::mean(&runs).with(Metrics::default(), |mean, _| share * mean);
+            let least = least(&runs, days.len());
             if let Some(known) = self.known.iter_mut().find(|known| known.candidate == *candidate) {
                 known.others = Some(least);
             }
@@ -310,6 +303,12 @@ pub(super) fn on_days_of_bounds([found, now, bounded]: [Metrics; 3]) -> Metrics 
         actions: moved(found.actions, now.actions, bounded.actions),
         flaps: moved(found.flaps, now.flaps, bounded.flaps),
     }
+}
+
+/// The least that figures can be, on average over this number of days, if those that were not simulated have none.
+fn least(runs: &[Metrics], days: usize) -> Metrics {
+    let share = runs.len() as f64 / days as f64;
+    Metrics::mean(runs).with(Metrics::default(), |mean, _| share * mean)
 }
 
 /// How far figures are beyond bounds: the sum of the shares by which each is.

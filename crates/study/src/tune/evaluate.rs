@@ -170,7 +170,7 @@ impl<'a> Evaluator<'a> {
             let variant = self.systems.get(*candidate)?.as_ref()?;
             let system = day.of(&variant.system);
             let outcome = sim::run_on(&system, self.by_requests(&system), &mut |_| {});
-            (!(self.shell.interrupted)()).then(|| Metrics::of(&outcome))
+            self.goes_on().then(|| Metrics::of(&outcome))
         });
         results.chunks(days.len()).map(|runs| runs.iter().copied().collect()).collect()
     }
@@ -227,13 +227,13 @@ impl<'a> Evaluator<'a> {
         }
         // Today's fleet is recorded as closely as `simulate` does it, others more coarsely.
         let ladder = if self.curves.is_empty() { Ladder::default() } else { coarse(system) };
-        let curves = (can_record(system) && !(self.shell.interrupted)()).then(|| {
+        let curves = (can_record(system) && self.goes_on()).then(|| {
             if self.curves.is_empty() {
                 (self.shell.tell)(Event::Recording);
             }
             Arc::new(Curves::record(system, ladder, self.threads, |system| self.by_requests(system)))
         });
-        self.curves.insert(key.to_owned(), curves.filter(|_| !(self.shell.interrupted)()));
+        self.curves.insert(key.to_owned(), curves.filter(|_| self.goes_on()));
     }
 
     /// The system without what a recording of its minutes does not depend on, with today's number of instances.
@@ -254,10 +254,9 @@ impl<'a> Evaluator<'a> {
 
     fn by_minute(&self, candidate: &Candidate, days: &[Scenario]) -> Option<Vec<Metrics>> {
         let variant = self.systems.get(candidate)?.as_ref()?;
-        let is_on = || !(self.shell.interrupted)();
         let day = |day: &Scenario| {
-            let outcome = is_on().then(|| self.run(&day.of(&variant.system), &variant.key))?;
-            is_on().then(|| Metrics::of(&outcome))
+            let outcome = self.goes_on().then(|| self.run(&day.of(&variant.system), &variant.key))?;
+            self.goes_on().then(|| Metrics::of(&outcome))
         };
         days.iter().map(day).collect()
     }
@@ -267,6 +266,10 @@ impl<'a> Evaluator<'a> {
             Some(curves) => sim::run_on(system, Minutes::new(system, curves), &mut |_| {}),
             None => sim::run_on(system, self.by_requests(system), &mut |_| {}),
         }
+    }
+
+    fn goes_on(&self) -> bool {
+        !(self.shell.interrupted)()
     }
 
     fn by_requests(&self, system: &System) -> Interruptible<'a> {
